@@ -53,7 +53,6 @@ export type {
   UpstreamInfo,
 } from './ports/hooks.ts';
 export type { LogFields, Logger } from './ports/host/logger.ts';
-export type { Limits } from './ports/limits.ts';
 export type { Prompt, PromptQuery, PromptsOf } from './ports/prompts.ts';
 export type { RemoteServer, RemoteServers } from './ports/remote-servers.ts';
 export {
@@ -92,6 +91,7 @@ export type {
   PassedRequest,
   Upstream,
   UpstreamCall,
+  UpstreamLimits,
   WireTap,
 } from './ports/upstream.ts';
 export type { ReasoningField } from './protocol/chat-completions/reasoning-fields.ts';
@@ -129,7 +129,14 @@ export type { JsonObject } from './protocol/record.ts';
 export type { CallIdForm } from './protocol/tool-calls/names/call-ids.ts';
 export type { SchemaDialect } from './protocol/tool-schemas/dialects.ts';
 export type { HeartbeatOptions } from './server/options/heartbeat-options.ts';
-export type { CoreOptions, DialectOf, SomeLimits } from './server/options/options.ts';
+export type {
+  LimitOptions,
+  ModelLimits,
+  RequestLimits,
+  ToolLimits,
+  TurnLimits,
+} from './server/options/limit-options.ts';
+export type { CoreOptions, DialectOf } from './server/options/options.ts';
 export type { Prompts } from './server/options/prompt-source.ts';
 export type { MemoryConversations } from './stores/memory/conversations.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts';

@@ -41,7 +41,7 @@ const options = {
   hooks: { onError() {} },
   logger: false,
   stateKey: 'a key for all of the soak',
-  limits: { eventsTtlMs: 5000 },
+  limits: { turns: { eventsTtlMs: 5000 } },
 };
 
 const app = express();

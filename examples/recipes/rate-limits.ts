@@ -18,6 +18,6 @@ const upstream = chatCompletionsUpstream({ baseURL: process.env.UPSTREAM_BASE_UR
 const concurrentTurns = Number(process.env.CONCURRENT_TURNS ?? 50);
 
 const app = express();
-app.use('/v1', perMinute, responsesRouter({ upstream, limits: { concurrentTurns } }));
+app.use('/v1', perMinute, responsesRouter({ upstream, limits: { turns: { concurrentTurns } } }));
 
 export const server = app.listen(process.env.PORT ?? 3000);

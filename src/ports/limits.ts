@@ -1,6 +1,9 @@
 /** The limits of one router: they keep a hostile or broken peer from using up memory or time. */
 
-/** Every limit; sizes are UTF-8 bytes, times are milliseconds. */
+/**
+ * Every limit, of those that a host may set (`server/options/limit-options.ts`) and of those that it may not; sizes are
+ * UTF-8 bytes, times are milliseconds.
+ */
 export interface Limits {
   /** The request body. Default: 33,554,432. */
   readonly bodyBytes: number;
@@ -10,15 +13,15 @@ export interface Limits {
    * count together. Where it is not set, it is at least eight times `bodyBytes`. Default: 268,435,456.
    */
   readonly bodiesBytes: number;
-  /** Values of the request body, of any type and at any depth. Default: 2,000,000. */
+  /** Values of the request body, of any type and at any depth: a small text may hold many. Always 2,000,000. */
   readonly bodyValues: number;
-  /** Items or messages that one request brings. Default: 100,000. */
+  /** Items or messages that one request brings. Always 100,000. */
   readonly inputItems: number;
-  /** Tools that one request brings, including those in its input and in namespaces. Default: 4,096. */
+  /** Tools that one request brings, including those in its input and in namespaces. Always 4,096. */
   readonly tools: number;
   /** Uploaded files that one request reads, each as often as it is named. Default: 33,554,432. */
   readonly inputFileBytes: number;
-  /** Stored responses that one request may continue. Default: 1,000. */
+  /** Stored responses that one request may continue. Always 1,000. */
   readonly historyTurns: number;
   /**
    * The size of what one request may continue, and of what one conversation may hold: the JSON of the items as the
@@ -39,14 +42,14 @@ export interface Limits {
   readonly idleTimeoutMs: number;
   /** A whole turn, its wait for a place included. Default: 1,800,000. */
   readonly durationMs: number;
-  /** One event of the model server's stream, which may hold an image. Default: 16,777,216. */
+  /** One event of the model server's stream, which may hold an image: 16,777,216, or `outputBytes` where that is more and finite. */
   readonly eventBytes: number;
   /**
    * Everything the model writes in one turn, including images; from the 129th on, each item, part, citation or call
    * counts 256 bytes more. Default: 10,485,760.
    */
   readonly outputBytes: number;
-  /** The arguments of one tool call. Default: 1,048,576. */
+  /** The arguments of one tool call. Always 1,048,576. */
   readonly argumentBytes: number;
   /** Rounds of server-run tools in one turn, and continuations of a turn that the model server pauses. Default: 25. */
   readonly toolIterations: number;
@@ -75,9 +78,9 @@ export interface Limits {
   readonly queuedTurns: number;
   /** How long a turn may wait for its place; one in the background may wait for `durationMs`. Default: 30,000. */
   readonly queueTimeoutMs: number;
-  /** Clients that follow the events of one response in the background at the same time. Default: 100. */
+  /** Clients that follow the events of one response in the background at the same time. Always 100. */
   readonly followersPerResponse: number;
-  /** Clients of one scope that follow responses in the background at the same time. Default: 1,000. */
+  /** Clients of one scope that follow responses in the background at the same time. Always 1,000. */
   readonly followersPerScope: number;
   /** How long the events of a response in the background are kept after its end. Default: 600,000. */
   readonly eventsTtlMs: number;

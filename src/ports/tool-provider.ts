@@ -85,7 +85,7 @@ export interface ToolCall<Req = unknown> extends ToolsRequest<Req> {
    * The maximum size of the result, in UTF-8 bytes; a larger one is a failed call. If absent, there is no limit here.
    */
   readonly outputBytes?: number;
-  /** Reports progress, which keeps the call alive beyond `limits.toolTimeoutMs` and is passed to the hook `onToolProgress`. */
+  /** Reports progress, which keeps the call alive beyond `limits.tools.timeoutMs` and is passed to the hook `onToolProgress`. */
   readonly onProgress?: ((progress: ToolProgress) => void) | undefined;
   /** The images of the conversation as data URLs, oldest first, read on demand; set for a tool that `image_generation` requests. */
   readonly images?: (() => readonly string[]) | undefined;
@@ -168,7 +168,7 @@ export interface ToolProvider<Req = unknown> {
    * wherever an entry has that field.
    */
   objection?(settings: Readonly<Record<string, unknown>>, tool: ProvidedTool): string | undefined;
-  /** Runs one tool. `signal` is aborted when the client leaves or the call exceeds `limits.toolTimeoutMs` or `toolMaxMs`. */
+  /** Runs one tool. `signal` is aborted when the client leaves or the call exceeds `limits.tools.timeoutMs` or `maxMs`. */
   call(call: ToolCall<Req>, signal: AbortSignal): Promise<ToolResult>;
   /** The servers behind these tools, without connecting to any; for the router's status. */
   status?(): readonly ToolServerStatus[];

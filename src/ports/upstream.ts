@@ -4,7 +4,20 @@ import type { ModelEvent } from '../protocol/events.ts';
 import type { ModelFacts } from '../protocol/model-facts.ts';
 import type { ModelRequest } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
-import type { Limits } from './limits.ts';
+
+/** What an upstream enforces in one call: times in milliseconds, sizes in UTF-8 bytes. */
+export interface UpstreamLimits {
+  /** From the request to the model server's first byte. */
+  readonly firstByteTimeoutMs: number;
+  /** Time without output from the model server afterwards. */
+  readonly idleTimeoutMs: number;
+  /** One event of the model server's stream, which may hold an image. */
+  readonly eventBytes: number;
+  /** Everything the model writes, which an upstream that must hold it back bounds itself. */
+  readonly outputBytes: number;
+  /** How often an upstream may continue an answer that the model server pauses. */
+  readonly toolIterations: number;
+}
 
 /** The context of a call: when to abort it, and the client's headers, none of which is forwarded unless allowed. */
 export interface UpstreamCall {
@@ -12,11 +25,8 @@ export interface UpstreamCall {
   readonly signal: AbortSignal;
   /** The client's headers. */
   readonly headers: Headers;
-  /** The timeouts, in milliseconds, and the sizes, in bytes, that the upstream enforces. */
-  readonly limits: Pick<
-    Limits,
-    'firstByteTimeoutMs' | 'idleTimeoutMs' | 'eventBytes' | 'outputBytes' | 'toolIterations'
-  >;
+  /** The timeouts and the sizes that the upstream enforces. */
+  readonly limits: UpstreamLimits;
   /** Receives what this upstream could not pass on. */
   readonly note: (note: Note) => void;
   /**

@@ -21,7 +21,7 @@ export interface ApiRequest<Req = unknown> {
   readonly headers: Headers | NodeHeaders;
   /** The JSON, if the host has parsed it already, or its text or bytes if the host has only read it. */
   readonly body?: unknown;
-  /** The body otherwise: read only if the path has one, and within `limits.bodyBytes`. */
+  /** The body otherwise: read only if the path has one, and within `limits.request.bodyBytes`. */
   readonly bytes?: AsyncIterable<Uint8Array> | null | undefined;
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal;

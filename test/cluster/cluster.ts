@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Limits } from '../../src/ports/limits.ts';
+import type { LimitOptions } from '../../src/index.ts';
 import { PATIENCE_MS } from '../support/patience.ts';
 import { endWithParent } from '../support/services.ts';
 
@@ -14,7 +14,7 @@ export interface NodeSetup {
   readonly modelURL: string;
   /** Where the node asks before what a test may want to stop. */
   readonly controlURL: string;
-  readonly limits: Partial<Limits>;
+  readonly limits: LimitOptions;
   readonly drainMs: number;
 }
 

@@ -113,7 +113,7 @@ onEachDatabase(
       expect((await retrieved(one, id)).status).toBe('completed');
     });
   },
-  { limits: { eventsTtlMs: 500 }, nodes: 2 },
+  { limits: { turns: { eventsTtlMs: 500 } }, nodes: 2 },
 );
 
 onEachDatabase(

@@ -1,6 +1,6 @@
 /** What a cluster is surrounded by: its database, a model server that the test controls, and whom its nodes ask before they act. */
 
-import type { Limits } from '../../src/ports/limits.ts';
+import type { LimitOptions } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import type { FakeResponder, FakeUpstream } from '../../src/testing/index.ts';
 import { chatChunk, startFakeUpstream, toolCallStream } from '../../src/testing/index.ts';
@@ -35,7 +35,7 @@ export interface World {
 export function onEachDatabase(
   title: string,
   suite: (world: World) => void,
-  { durable = false, limits = {}, nodes = 3 }: { durable?: boolean; limits?: Partial<Limits>; nodes?: number } = {},
+  { durable = false, limits = {}, nodes = 3 }: { durable?: boolean; limits?: LimitOptions; nodes?: number } = {},
 ): void {
   for (const { name, describe, start } of databases)
     describe(`${title}, on ${name}`, () => {

@@ -154,7 +154,7 @@ describe.each(hosts)('in $name', (host) => {
     };
     const stages = [
       loadHistory({ store: memoryStore(), scope: failing }),
-      injectTools({ tools: toolsOrFail, limits: { bodyBytes: 1000 } }),
+      injectTools({ tools: toolsOrFail, limits: { request: { bodyBytes: 1000 } } }),
       fetchProxy(fake.baseURL),
     ];
     const sent: readonly [JsonObject, Record<string, string>?][] = [
@@ -193,7 +193,7 @@ describe('where the body has not been read', () => {
   it.each(hosts.filter((host) => host !== parsingExpress))(
     '[P-11] $name: a body that cannot be read is answered in the envelope',
     async (host) => {
-      const stages = [injectTools({ limits: { bodyBytes: 100 } }), fetchProxy(fake.baseURL)];
+      const stages = [injectTools({ limits: { request: { bodyBytes: 100 } } }), fetchProxy(fake.baseURL)];
       const outcomes = await inApp(host, stages, async ({ url, failures }) => [
         outcome(await post(url, '{"model":')),
         outcome(await post(url, { model: 'm', input: 'x'.repeat(200) })),

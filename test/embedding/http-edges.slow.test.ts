@@ -60,7 +60,10 @@ describe('bodies', () => {
   });
 
   it('[P-11] a compressed body is measured by what is in it, and answered in the envelope', async () => {
-    app = await startHost(bareExpress, [injectTools({ limits: { bodyBytes: 1000 } }), fetchProxy(fake.baseURL)]);
+    app = await startHost(bareExpress, [
+      injectTools({ limits: { request: { bodyBytes: 1000 } } }),
+      fetchProxy(fake.baseURL),
+    ]);
     const bomb = gzipSync(JSON.stringify({ model: 'm', input: 'x'.repeat(100_000) }));
     const answer = await post(app.url, bomb, { 'content-encoding': 'gzip' });
     expect([outcome(answer), fake.requests.length, app.failures]).toEqual(['413 request_too_large', 0, []]);
@@ -226,7 +229,10 @@ describe('clients that do not read', () => {
 
   it.each([
     ['the whole stack', (handler: Stage) => [...everything(), handler]],
-    ['runTools', (handler: Stage) => [runTools({ tools: weather, handler, limits: { outputBytes: 2 * LIMIT } })]],
+    [
+      'runTools',
+      (handler: Stage) => [runTools({ tools: weather, handler, limits: { model: { outputBytes: 2 * LIMIT } } })],
+    ],
   ])('[P-10] %s: the handler is made to wait, long before memory is full', async (_name, stages) => {
     let written = 0;
     const handler: Stage = async (_req, res: ServerResponse) => {

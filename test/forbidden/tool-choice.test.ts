@@ -62,7 +62,7 @@ describe('tool_choice none', () => {
           expect(await way(app, more)).toEqual({ calls: [], text: '', end: 'incomplete' });
           expect([app.ran, app.asked.length]).toEqual([[], 5]);
         },
-        { limits: { toolIterations: 4 } },
+        { limits: { tools: { iterations: 4 } } },
       );
     },
     20_000,

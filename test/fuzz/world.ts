@@ -108,7 +108,7 @@ function appOver(upstreams: ReturnType<typeof upstreamsOf>, mcpUrl: string, behi
     connectTimeoutMs: 300,
   });
   const tools = functionTools({ clock: { description: 'Tells the time.', execute: () => 'noon' } });
-  const options = { ...QUIET, tools, remoteMcp: remote, limits: { toolTimeoutMs: 300 } };
+  const options = { ...QUIET, tools, remoteMcp: remote, limits: { tools: { timeoutMs: 300 } } };
   mount(app, '/v1', { ...options, upstream: upstreams.chat, dialect: dialectOf });
   mount(app, '/anthropic', { ...options, upstream: upstreams.anthropic });
   mount(app, '/responses', { ...options, upstream: upstreams.responses });

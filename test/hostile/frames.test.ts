@@ -26,7 +26,7 @@ const note = (error: unknown) => void uncaught.push(error);
 
 beforeAll(async () => {
   process.on('unhandledRejection', note).on('uncaughtExceptionMonitor', note);
-  app = await startSocketApp({ limits: { bodyBytes: BODY_BYTES }, maxLanes: 8, maxQueued: 16 });
+  app = await startSocketApp({ limits: { request: { bodyBytes: BODY_BYTES } }, maxLanes: 8, maxQueued: 16 });
 });
 
 afterAll(async () => {

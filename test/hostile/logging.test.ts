@@ -208,7 +208,7 @@ it('a status that is requested a thousand times asks a hanging store only once',
     asked += 1;
     return new Promise<undefined>(() => {});
   };
-  const { router } = await start({ store: { ...memoryStore(), get }, limits: { storeTimeoutMs: 3000 } });
+  const { router } = await start({ store: { ...memoryStore(), get }, limits: { request: { storeTimeoutMs: 3000 } } });
   const statuses = await Promise.all(Array.from({ length: 1000 }, () => router.status()));
   tried('statuses at the same time', statuses.length);
   expect([asked, statuses.every(({ status }) => status === 'degraded')]).toEqual([1, true]);

@@ -163,7 +163,7 @@ describe('followers that do not read', () => {
   });
 
   it('[F-15] are cut off when their time is up, even if the response has ended', async () => {
-    const followers = await unreadFollowers({ limits: { durationMs: 4000 } });
+    const followers = await unreadFollowers({ limits: { turns: { durationMs: 4000 } } });
     while (followers.own.some(({ destroyed }) => !destroyed)) await sleep(50);
     await expectCutOff(followers);
   });
@@ -177,7 +177,7 @@ describe('followers that do not read', () => {
 
 describe('10,000 clients that follow one response', () => {
   it('[F-15] are limited, and the others refused; the places of those that leave are free again', async () => {
-    await startOver(ENDLESS, { heartbeat: { intervalMs: 100 }, limits: { idleTimeoutMs: 600_000 } });
+    await startOver(ENDLESS, { heartbeat: { intervalMs: 100 }, limits: { model: { idleTimeoutMs: 600_000 } } });
     const id = await left();
     // Kept in a list, since an answer that is garbage-collected closes its connection.
     const followed: Response[] = [];

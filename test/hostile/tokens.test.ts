@@ -11,7 +11,7 @@ let app: App;
 
 beforeAll(async () => {
   model = await startFakeUpstream();
-  app = await startApp({ upstream: model, options: { limits: { concurrentTurns: 100 } } });
+  app = await startApp({ upstream: model, options: { limits: { turns: { concurrentTurns: 100 } } } });
   // Loads the encoding before the measurement.
   await count(zipped('Hi'));
 });

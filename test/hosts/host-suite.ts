@@ -158,7 +158,7 @@ export function hostSuite(host: Host): void {
   });
 
   describe(`${host.name}: errors`, () => {
-    const limits = { bodyBytes: 1000 };
+    const limits = { request: { bodyBytes: 1000 } };
     const long = JSON.stringify({ model: 'm', input: 'x'.repeat(5000) });
 
     it.each<[string, string | Uint8Array<ArrayBuffer>, Readonly<Record<string, string>>, number, string]>([
@@ -380,7 +380,7 @@ export function hostSuite(host: Host): void {
 
     it(`[X-03][P-10] ${host.name} takes no more of the model than a client that reads nothing leaves room for`, async () => {
       const model = endlessModel();
-      await start({ upstream: model.upstream, limits: { outputBytes: 2 ** 30 } });
+      await start({ upstream: model.upstream, limits: { model: { outputBytes: 2 ** 30 } } });
       const client = unreadClient(url);
       const taken = await takenInAll(model);
       client.resume();

@@ -185,7 +185,7 @@ describe('a response in the background', () => {
 
   it('[F-27] [V-17] is forgotten as well where it is cancelled, fails, or its node dies', async () => {
     const store = memoryStore();
-    const app = await start([ENDLESS, [HELLO], ENDLESS], { store, limits: { durationMs: 100_000 } });
+    const app = await start([ENDLESS, [HELLO], ENDLESS], { store, limits: { turns: { durationMs: 100_000 } } });
     const expiryOf = async (id: unknown) => {
       const { expiresAt, createdAt } = (await store.get({ scope: 'anonymous', id: String(id) })) as StoredResponse;
       return Math.round((Number(expiresAt) - createdAt) / 10_000) * 10;
@@ -250,7 +250,7 @@ describe('a response in the background', () => {
     const { id } = await inBackground(app);
     const kept = store.get({ scope: 'anonymous', id: String(id) }) as StoredResponse;
     store.put({ ...kept, createdAt: Date.now() - 1000 - 60_001 });
-    const other = await join({ store, limits: { durationMs: 1000 } });
+    const other = await join({ store, limits: { turns: { durationMs: 1000 } } });
     const { status, error } = await retrieved(other, id);
     expect([status, (error as JsonObject).code]).toEqual(['failed', 'server_error']);
   });
@@ -323,7 +323,7 @@ describe('the events of a response in the background', () => {
   );
 
   it('[S-18] are dropped when their time is over, and the response stays', async () => {
-    const app = await start([[textStream('Hello')]], { limits: { eventsTtlMs: 20 } });
+    const app = await start([[textStream('Hello')]], { limits: { turns: { eventsTtlMs: 20 } } });
     const events = parseStream(await (await ask(app.url, { background: true, stream: true })).text()).events;
     const { id } = responseIn(events);
     await sleep(100);

@@ -394,7 +394,7 @@ describe('context_management, where something comes between', () => {
   });
 
   it('[S-14] [T-02] nothing comes behind a turn that the server stopped', async () => {
-    await restart({ tools: functionTools({ spin: { execute: () => 'again' } }), limits: { toolIterations: 1 } });
+    await restart({ tools: functionTools({ spin: { execute: () => 'again' } }), limits: { tools: { iterations: 1 } } });
     const call = { body: toolCallStream([{ id: 'c1', name: 'spin', arguments: '{}' }]) };
     app.upstream.reply(call, call, { body: textStream(SUMMARY) });
     const { body } = await app.create({ input: LONG, ...MANAGED });

@@ -388,7 +388,7 @@ describe('a long conversation', () => {
   it('[F-05] is refused more items past historyBytes, and a turn keeps the answer that it was let begin', async () => {
     const own = await startApp({
       upstream: fake,
-      options: { store, limits: { historyBytes: 3000, outputBytes: 3000 } },
+      options: { store, limits: { request: { historyBytes: 3000 }, model: { outputBytes: 3000 } } },
     });
     const asking = new OpenAI({ baseURL: own.url, apiKey: 'k', maxRetries: 0 });
     const { id } = await asking.conversations.create({ items: [says('user', 'x'.repeat(2000))] });

@@ -126,7 +126,7 @@ describe('a router that drains', () => {
 
   it('cuts off a client that does not read', async () => {
     // The kernel may hold tens of megabytes, past which the answer would be too large before it is stuck.
-    const limits = { outputBytes: 2 ** 30 };
+    const limits = { model: { outputBytes: 2 ** 30 } };
     await start({ body: chatChunk({ content: 'x'.repeat(65_536) }), endless: true }, { limits });
     const served = once(app.server, 'connection');
     const client = await startUnreadClient();

@@ -1,7 +1,8 @@
 /** Every fault of a model server or a network, by name, with the outcome that the client must see and the attempts made. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { chatCompletionsUpstream, type Limits, type Upstream } from '../../src/index.ts';
+import { chatCompletionsUpstream, type Upstream } from '../../src/index.ts';
+import type { Limits } from '../../src/ports/limits.ts';
 import {
   chatChunk,
   chatCompletion,
@@ -12,7 +13,8 @@ import {
   textStream,
 } from '../../src/testing/index.ts';
 import { startApp } from '../support/app.ts';
-import { HOUR_LONG_LIMITS } from '../support/patience.ts';
+import { withLimits } from '../support/limits.ts';
+import { HOUR_LONG_SETTINGS } from '../support/patience.ts';
 import { ask, type Outcome, outcomeOf } from './client.ts';
 
 /** Runs with an app over a fake upstream that gives these replies in turn, and closes both. */
@@ -23,7 +25,7 @@ async function withFake<Result>(
 ): Promise<Result> {
   const fake = await startFakeUpstream();
   fake.reply(...replies);
-  const app = await startApp({ upstream: fake, options: { limits } });
+  const app = await withLimits(limits, (limits) => startApp({ upstream: fake, options: { limits } }));
   try {
     return await run(app.url, fake);
   } finally {
@@ -391,7 +393,7 @@ describe('after a fault', () => {
     ['malformed chunk', { body: [WRITTEN, 'data: {\n\n'], stallAfterBytes: 10_000 }, {}],
     ['error in the stream', { body: 'data: {"error":"died"}\n\n', stallAfterBytes: 10_000 }, {}],
   ])('[P-10] the model server is left at once: %s', async (_, reply, limits) => {
-    const left = await withFake([reply], { ...HOUR_LONG_LIMITS, ...limits }, async (url, fake) => {
+    const left = await withFake([reply], { ...HOUR_LONG_SETTINGS, ...limits }, async (url, fake) => {
       await (await ask(url, { stream: true })).text();
       await fake.closed(0);
       return fake.requests.map(({ aborted }) => aborted);
@@ -401,7 +403,7 @@ describe('after a fault', () => {
 
   it('[P-08] a model server that says [DONE] and does not close is left although no limit is reached (slow_close)', async () => {
     const slow = { ...GOOD, stallAfterBytes: STREAM.length };
-    const order = await withFake([slow], HOUR_LONG_LIMITS, async (url, fake) => {
+    const order = await withFake([slow], HOUR_LONG_SETTINGS, async (url, fake) => {
       const order: string[] = [];
       const left = fake.closed(0).then(() => order.push('left'));
       await (await ask(url, { stream: true })).text();

@@ -32,7 +32,7 @@ it('[G-07] another tenant’s response in the background has its turn soon, and 
       ];
     },
   };
-  const limits = { concurrentTurns: 1, queuedTurns: 10 };
+  const limits = { turns: { concurrentTurns: 1, queuedTurns: 10 } };
   app = await startApp({ options: { upstream, store: memoryStore(), logger: false, limits } });
   const greedy: number[] = [];
   for (let count = 0; count < 12; count += 1)

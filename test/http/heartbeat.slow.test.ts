@@ -23,7 +23,7 @@ afterEach(() => Promise.all([app.close(), fake.close()]));
 
 async function start(heartbeat: HeartbeatOptions | false, reply: FakeReply, more: RouterOptions = {}): Promise<void> {
   fake = await startFakeUpstream({ reply });
-  const limits = { openAfterMs: Number.POSITIVE_INFINITY };
+  const limits = { model: { openAfterMs: Number.POSITIVE_INFINITY } };
   app = await startApp({ upstream: fake, options: { heartbeat, limits, ...more } });
 }
 
@@ -195,7 +195,7 @@ describe('a tool that reports its progress', () => {
       options: {
         tools: work,
         heartbeat: { intervalMs: 100 },
-        limits: { toolTimeoutMs: 1_000 },
+        limits: { tools: { timeoutMs: 1_000 } },
         hooks: { onToolProgress: (info) => reported.push([info.name, info.progress, info.total]) },
       },
     });

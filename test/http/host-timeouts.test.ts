@@ -119,7 +119,7 @@ describe.each(PATHS)('/%s', (path) => {
 it('[O-12] throws nothing where the model goes on to write while a slow client still reads the end of the host', async () => {
   const words = chatChunk({ content: 'x'.repeat(100_000) });
   fake.reply({ body: words, endless: true });
-  await start({ limits: { outputBytes: 2 ** 30 } });
+  await start({ limits: { model: { outputBytes: 2 ** 30 } } });
   const socket = connect(Number(new URL(app.url).port), '127.0.0.1');
   const body = JSON.stringify({ ...BODIES.responses, stream: true });
   const head = 'POST /v1/responses HTTP/1.1\r\nhost: app\r\ncontent-type: application/json\r\n';

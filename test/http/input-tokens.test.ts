@@ -91,7 +91,7 @@ describe('POST /responses/input_tokens', () => {
       return new Promise<number>(() => {});
     };
     const count = (text: string) => (text === 'never' ? never() : text.length);
-    app = await startRequestApp({ tokens: { count }, limits: { concurrentTurns: 1 } });
+    app = await startRequestApp({ tokens: { count }, limits: { turns: { concurrentTurns: 1 } } });
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"input":"never"}' };
     const leaving = fetch(`${app.url}/responses/input_tokens`, { ...init, signal: stop.signal }).catch(() => {});
     await begun;

@@ -2,7 +2,8 @@
 
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
-import { chatCompletionsUpstream, type Limits, memoryStore, type StoredResponse } from '../../src/index.ts';
+import { chatCompletionsUpstream, memoryStore, type StoredResponse } from '../../src/index.ts';
+import type { Limits } from '../../src/ports/limits.ts';
 import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import {
@@ -16,6 +17,7 @@ import {
 } from '../../src/testing/index.ts';
 import { chatSettings } from '../../src/upstreams/chat-completions/chat-options.ts';
 import { type App, startApp } from '../support/app.ts';
+import { withLimits } from '../support/limits.ts';
 import { ask, askJson, errorIn, type Outcome, outcomeOf, parsed, send } from './client.ts';
 
 const MIB = 1024 * 1024;
@@ -26,7 +28,7 @@ let app: App;
 async function start(limits: Partial<Limits>, ...replies: readonly FakeReply[]): Promise<void> {
   fake = await startFakeUpstream();
   fake.reply(...replies);
-  app = await startApp({ upstream: fake, options: { limits } });
+  app = await withLimits(limits, (limits) => startApp({ upstream: fake, options: { limits } }));
 }
 
 afterEach(() => Promise.all([app?.close(), fake?.close()]));
@@ -206,7 +208,9 @@ describe('historyTurns', () => {
     ['a limit of the host', 3, { historyTurns: 3 }],
   ])('of %s is continued at the limit and a 400 past it', async (_, turns, limits) => {
     fake = await startFakeUpstream();
-    app = await startApp({ upstream: fake, options: { limits, store: storeOf(turns + 1) } });
+    app = await withLimits(limits, (limits) =>
+      startApp({ upstream: fake, options: { limits, store: storeOf(turns + 1) } }),
+    );
     const at = await askJson(app.url, { previous_response_id: `resp_${turns}` });
     const past = await ask(app.url, { previous_response_id: `resp_${turns + 1}`, stream: true });
     expect([at.status, sentMessages()[0]?.length, past.status, errorIn(parsed(await past.text()))]).toEqual([
@@ -242,7 +246,9 @@ describe('historyBytes', () => {
     const max = 2 * bytes;
     const outcomes: unknown[] = [];
     for (const each of [bytes - 200, bytes]) {
-      app = await startApp({ upstream: fake, options: { limits, store: storeOf(each) } });
+      app = await withLimits(limits, (limits) =>
+        startApp({ upstream: fake, options: { limits, store: storeOf(each) } }),
+      );
       const { status, error } = await askJson(app.url, { previous_response_id: 'resp_2' });
       outcomes.push([status, error]);
       await app.close();
@@ -267,7 +273,7 @@ describe('historyBytes', () => {
     const seed = 'a'.repeat(32);
     const item = { type: 'message', role: 'user', id: `msg_${seed}0000`, content: 'x'.repeat(500) };
     store.put({ scope: 'anonymous', id: `resp_${seed}`, createdAt: 0, input: [], output: [item], resource: {} });
-    app = await startApp({ upstream: fake, options: { store, limits: { historyBytes: 5000 } } });
+    app = await startApp({ upstream: fake, options: { store, limits: { request: { historyBytes: 5000 } } } });
     const referring = (times: number) => ({ input: Array(times).fill({ type: 'item_reference', id: item.id }) });
     const [some, many] = [await askJson(app.url, referring(8)), await askJson(app.url, referring(10))];
     expect([some.status, errorIn(many)]).toEqual([
@@ -299,7 +305,10 @@ describe('firstByteTimeoutMs', () => {
     silent.listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const baseURL = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/v1`;
-    const other = await startApp({ upstream: { baseURL }, options: { limits: { firstByteTimeoutMs: 200 } } });
+    const other = await startApp({
+      upstream: { baseURL },
+      options: { limits: { model: { firstByteTimeoutMs: 200 } } },
+    });
     const { status, body } = await send(`${other.url}/models`);
     await other.close();
     silent.close();
@@ -431,7 +440,7 @@ describe('outputBytes', () => {
     const bytes = 20 + 20 + 'c'.length + name.length + '{"a":1}'.length;
     await start({ outputBytes: bytes }, { body });
     const at = await askJson(app.url);
-    const lower = await startApp({ upstream: fake, options: { limits: { outputBytes: bytes - 1 } } });
+    const lower = await startApp({ upstream: fake, options: { limits: { model: { outputBytes: bytes - 1 } } } });
     const past = await askJson(lower.url);
     await lower.close();
     expect([at.status, past.status, (past.error as JsonObject).reason]).toEqual([

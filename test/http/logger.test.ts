@@ -199,11 +199,11 @@ describe('one line that reports what to do', () => {
 
   it('reports a limit of the host as a warning, since nothing is broken', async () => {
     fake.reply({ body: textStream('x'.repeat(100)) });
-    await asked({ limits: { outputBytes: 10 } }, { stream: true });
+    await asked({ limits: { model: { outputBytes: 10 } } }, { stream: true });
     expect(lines.map(([level, message]) => [level, message])).toEqual([
       [
         'warn',
-        `The model wrote more than a limit allows. Raise limits.outputBytes or limits.argumentBytes if answers may be so long. ${SEE}#output_too_large.`,
+        `The model wrote more than a limit allows. Raise limits.model.outputBytes if answers may be so long; the arguments of one call may always have 1 MiB. ${SEE}#output_too_large.`,
       ],
     ]);
   });

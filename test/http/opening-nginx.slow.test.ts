@@ -12,7 +12,7 @@ describeNginx('behind an nginx that waits for five seconds', () => {
 
   it('[O-04] every API is answered by a model that is silent for twelve', async () => {
     const received = await throughSilence({
-      options: { limits: { openAfterMs: 100 }, heartbeat: { intervalMs: 300 } },
+      options: { limits: { model: { openAfterMs: 100 } }, heartbeat: { intervalMs: 300 } },
       proxy: { openAfterMs: 100, intervalMs: 300 },
       front: async (port) => {
         nginx = await startNginx(nginxBefore(port, '5s'));

@@ -34,8 +34,8 @@ import { type Listening, listening } from '../support/listening.ts';
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';
 import { messagesStream, textBlock } from '../upstreams/messages-bytes.ts';
 
-const SOON = { limits: { openAfterMs: 20 }, heartbeat: { intervalMs: 30 } } as const;
-const LATE = { limits: { openAfterMs: 60_000 }, heartbeat: { intervalMs: 60_000 } } as const;
+const SOON = { limits: { model: { openAfterMs: 20 } }, heartbeat: { intervalMs: 30 } } as const;
+const LATE = { limits: { model: { openAfterMs: 60_000 } }, heartbeat: { intervalMs: 60_000 } } as const;
 const COMMENT = ': heartbeat\n\n';
 const PING = 'event: ping\ndata: {"type":"ping"}\n\n';
 const TOOLS = functionTools({ now: { execute: () => '12:00' } });
@@ -273,7 +273,7 @@ describe.each(Object.entries(WAYS))('%s', (_name, way) => {
   it('[O-04] fails by an event where the model server never answers', async () => {
     fake.reply({ hang: true });
     const options = soon(way);
-    await start(way, { ...options, limits: { ...options.limits, firstByteTimeoutMs: 200 } });
+    await start(way, { ...options, limits: { model: { ...options.limits?.model, firstByteTimeoutMs: 200 } } });
     const text = await (await asked(way)).text();
     expect(text).toMatch(way.opening);
     expect(text).toMatch(/stopped sending data/);
@@ -314,7 +314,7 @@ describe('what stands around the stream', () => {
     ['the Responses API', RESPONSES],
   ] as const)('[O-04] waits for the model server of %s where the host wants it so', async (_name, way) => {
     const goOn = waiting(NO_CREDIT(402));
-    await start(way, { limits: { openAfterMs: Number.POSITIVE_INFINITY }, heartbeat: { intervalMs: 1 } });
+    await start(way, { limits: { model: { openAfterMs: Number.POSITIVE_INFINITY } }, heartbeat: { intervalMs: 1 } });
     const answer = asked(way);
     for (let turn = 0; turn < 5; turn += 1) await fetch(`${app.url}/elsewhere`);
     goOn.open();

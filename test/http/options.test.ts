@@ -54,15 +54,34 @@ describe('a bad option', () => {
       "responsesRouter: heartbeat: style must be one of 'comment', 'keepalive', 'ping'",
     ],
     [{ limits: 7 }, 'responsesRouter: limits must be an object, got 7'],
-    [{ limits: { inputItems: 0 } }, 'responsesRouter: limits: inputItems must be a positive number, got 0'],
-    [{ limits: { bodyBytes: -1 } }, 'responsesRouter: limits: bodyBytes must be a positive number, got -1'],
-    [{ limits: { bodyBytes: '32mb' } }, "responsesRouter: limits: bodyBytes must be a positive number, got '32mb'"],
+    [{ limits: { request: 7 } }, 'responsesRouter: limits: request must be an object, got 7'],
+    [{ limits: { tools: { calls: 0 } } }, 'responsesRouter: limits.tools: calls must be a positive number, got 0'],
     [
-      { limits: { idleTimeoutMs: Number.NaN } },
-      'responsesRouter: limits: idleTimeoutMs must be a number of milliseconds, over 0 and under 2^31, got NaN',
+      { limits: { request: { bodyBytes: -1 } } },
+      'responsesRouter: limits.request: bodyBytes must be a positive number, got -1',
     ],
-    [{ limits: { bodySize: 1 } }, "responsesRouter: limits: unknown option 'bodySize'; known are bodyBytes,"],
+    [
+      { limits: { request: { bodyBytes: '32mb' } } },
+      "responsesRouter: limits.request: bodyBytes must be a positive number, got '32mb'",
+    ],
+    [
+      { limits: { model: { idleTimeoutMs: Number.NaN } } },
+      'responsesRouter: limits.model: idleTimeoutMs must be a number of milliseconds, over 0 and under 2^31, got NaN',
+    ],
+    [
+      { limits: { bodyBytes: 1 } },
+      "responsesRouter: limits: unknown option 'bodyBytes'; known are request, model, tools,",
+    ],
+    [
+      { limits: { request: { bodySize: 1 } } },
+      "responsesRouter: limits.request: unknown option 'bodySize'; known are bodyBytes,",
+    ],
+    [{ limits: { request: { inputItems: 1 } } }, "responsesRouter: limits.request: unknown option 'inputItems'"],
     [{ limits: { __proto__: null, constructor: 1 } }, "responsesRouter: limits: unknown option 'constructor'"],
+    [
+      { limits: { turns: { __proto__: null, constructor: 1 } } },
+      "responsesRouter: limits.turns: unknown option 'constructor'",
+    ],
     [{ hooks: () => {} }, 'responsesRouter: hooks must be an object of functions, got [Function: hooks]'],
     [{ hooks: { onError: 'log' } }, "responsesRouter: hooks: onError must be a function, got 'log'"],
     [{ hooks: { onEvent() {} } }, "responsesRouter: hooks: unknown option 'onEvent'"],
@@ -122,12 +141,16 @@ describe('a bad option', () => {
         (name) => [name, undefined],
       ),
     );
-    const nested = { limits: { bodyBytes: undefined }, heartbeat: { style: undefined }, hooks: { onError: undefined } };
+    const nested = {
+      limits: { request: { bodyBytes: undefined } },
+      heartbeat: { style: undefined },
+      hooks: { onError: undefined },
+    };
     expect(() => [responsesRouter({ ...rest, heartbeat }), responsesRouter(nested as object)]).not.toThrow();
   });
 
   it('[X-01] of undefined keeps its default', async () => {
-    const limits = { bodyBytes: undefined } as object;
+    const limits = { request: { bodyBytes: undefined } } as object;
     const app = await startApp({ options: { upstream: undefined, limits } });
     const { status } = await ask(app.url, `{"a":"${'x'.repeat(200_000)}"`);
     await app.close();
@@ -206,7 +229,7 @@ describe('routers side by side in one app', () => {
   it('[X-01] do not touch each other: upstream, store, limits, heartbeat, hooks, reasoning, concurrency, drain', async () => {
     const reported: string[] = [];
     const hooks = (name: string) => ({ onRequest: () => void reported.push(name) });
-    const strict = { bodyBytes: 200, outputBytes: 2 };
+    const strict = { request: { bodyBytes: 200 }, model: { outputBytes: 2 } };
     const first = router(one, { limits: strict, hooks: hooks('first'), queuedEvent: true });
     const host = express()
       .use('/first', first)

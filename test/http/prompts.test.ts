@@ -122,7 +122,7 @@ describe('prompts', () => {
   it('[E-09] cannot be made to grow beyond what a request may be', async () => {
     const { client } = await start({
       prompts: { a: { instructions: '{{x}}'.repeat(100), settings: { model: 'm' } } },
-      limits: { bodyBytes: 10_000 },
+      limits: { request: { bodyBytes: 10_000 } },
     });
     const asking = client.responses.create({ prompt: { id: 'a', variables: { x: 'y'.repeat(5000) } }, input: 'i' });
     expect((await refusal(asking)).slice(0, 2)).toEqual([413, 'request_too_large']);

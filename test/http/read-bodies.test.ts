@@ -10,7 +10,9 @@ import {
   responsesRouter,
   type Upstream,
 } from '../../src/index.ts';
+import type { Limits } from '../../src/ports/limits.ts';
 import { chatCompletion, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
+import { withLimits } from '../support/limits.ts';
 import { type Listening, listening } from '../support/listening.ts';
 
 const BODY = JSON.stringify({ model: 'm', input: 'Hi.', max_tokens: 9, messages: [{ role: 'user', content: 'Hi.' }] });
@@ -33,10 +35,13 @@ afterEach(async () => {
 async function answered(
   before: RequestHandler,
   body = BODY,
-  limits = {},
+  limits: Partial<Limits> = {},
 ): Promise<readonly (readonly [number, string])[]> {
-  const options = { upstream, store: memoryStore(), logger: false, limits } as const;
-  app = await listening(express().use(before).use(responsesRouter(options), messagesRouter(options)));
+  const routers = withLimits(limits, (limits) => {
+    const options = { upstream, store: memoryStore(), logger: false, limits } as const;
+    return [responsesRouter(options), messagesRouter(options)];
+  });
+  app = await listening(express().use(before).use(routers));
   const headers = { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' };
   const answers = [];
   for (const path of ['responses', 'messages']) {

@@ -1,5 +1,6 @@
 /** How the model server is asked again: after which pause, how often, and when not. */
-import type { Limits } from '../../src/index.ts';
+
+import type { Limits } from '../../src/ports/limits.ts';
 import {
   type FakeAnswer,
   type FakeReply,
@@ -8,6 +9,7 @@ import {
   textStream,
 } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
+import { withLimits } from '../support/limits.ts';
 import { ask, askJson, outcomeOf } from './client.ts';
 
 let fake: FakeUpstream;
@@ -16,7 +18,7 @@ let app: App;
 async function start(limits: Partial<Limits>, ...replies: readonly FakeReply[]): Promise<void> {
   fake = await startFakeUpstream();
   fake.reply(...replies);
-  app = await startApp({ upstream: fake, options: { limits } });
+  app = await withLimits(limits, (limits) => startApp({ upstream: fake, options: { limits } }));
 }
 
 afterEach(() => Promise.all([app.close(), fake.close()]));

@@ -27,7 +27,7 @@ function post(url: string, body: JsonObject, headers: Readonly<Record<string, st
 it.each(['open-responses-server', 'vllm-responses', 'tokligence'] as const)(
   '[X-04] [P-14] line separators in a text end no frame: %s',
   async (dialect) => {
-    const app = await startApp({ upstream: fake, options: { dialect, limits: { concurrentTurns: 1 } } });
+    const app = await startApp({ upstream: fake, options: { dialect, limits: { turns: { concurrentTurns: 1 } } } });
     fake.reply({ body: textStream('a\u2028b\u2029c') }, { body: textStream('next') });
     const texts = [];
     for (const input of ['one', 'two'])
@@ -104,10 +104,10 @@ it('[P-14] many references to one stored response ask the store once', async () 
 it.each([
   [
     'limits',
-    { limits: { durationMs: Number.POSITIVE_INFINITY } },
-    /limits: durationMs must be a number of milliseconds/,
+    { limits: { turns: { durationMs: Number.POSITIVE_INFINITY } } },
+    /limits.turns: durationMs must be a number of milliseconds/,
   ],
-  ['limits', { limits: { storeTimeoutMs: 2 ** 31 } }, /storeTimeoutMs .* under 2\^31, got 2147483648/],
+  ['limits', { limits: { request: { storeTimeoutMs: 2 ** 31 } } }, /storeTimeoutMs .* under 2\^31, got 2147483648/],
   ['heartbeat', { heartbeat: { intervalMs: 2 ** 31 } }, /intervalMs .* under 2\^31/],
 ])('[X-01] times that Node would take for none at all are refused: %s', (_, options, message) => {
   expect(() => responsesRouter({ ...options, store: memoryStore() })).toThrow(message);

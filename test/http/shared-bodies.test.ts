@@ -41,7 +41,7 @@ const upstream: Upstream = {
   },
 };
 
-const limits = { bodiesBytes: BODIES } as const;
+const limits = { request: { bodiesBytes: BODIES } } as const;
 const options = { upstream, store: memoryStore(), logger: false, limits } as const;
 const answer: RequestListener = (_req, res) => void res.setHeader('content-type', 'application/json').end('{"ok":1}');
 const behind = (middleware: unknown) => express().use(middleware as express.RequestHandler, answer);
@@ -250,7 +250,7 @@ describe('clients that do not read', () => {
           ...options,
           upstream: long,
           store,
-          limits: { bodiesBytes: 2 * text.length, outputBytes: 2 * text.length },
+          limits: { request: { bodiesBytes: 2 * text.length }, model: { outputBytes: 2 * text.length } },
         }),
       ),
     );

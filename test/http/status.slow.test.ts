@@ -151,7 +151,7 @@ describe('a store', () => {
   it('that hangs is given up after a second, and asked by one probe however often the status is', async () => {
     const get = jest.fn(() => new Promise<undefined>(() => {}));
     const store: ResponseStore = { ...memoryStore(), name: 'hanging', get };
-    const { router } = await start({ store, limits: { storeTimeoutMs: 2500 } });
+    const { router } = await start({ store, limits: { request: { storeTimeoutMs: 2500 } } });
     const statuses = await Promise.all(Array.from({ length: 20 }, () => router.status()));
     statuses.push(await router.status());
     expect([statuses.every(({ store, status }) => !store.ok && status === 'degraded'), get.mock.calls.length]).toEqual([

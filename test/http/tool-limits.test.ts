@@ -1,6 +1,7 @@
 /** The limits of tools that the server runs: at the limit, one past it, and a client that leaves during a call. */
 
-import { functionTools, type Limits } from '../../src/index.ts';
+import { functionTools } from '../../src/index.ts';
+import type { Limits } from '../../src/ports/limits.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import {
   type FakeReply,
@@ -10,7 +11,8 @@ import {
   toolCallStream,
 } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
-import { HOUR_LONG_LIMITS } from '../support/patience.ts';
+import { withLimits } from '../support/limits.ts';
+import { HOUR_LONG_SETTINGS } from '../support/patience.ts';
 import { answerTextIn, ask, askJson, outcomeOf } from './client.ts';
 
 let fake: FakeUpstream;
@@ -56,7 +58,7 @@ async function start(limits: Partial<Limits>, ...replies: readonly FakeReply[]):
   [running, most, runs, aborted] = [0, 0, 0, 0];
   fake = await startFakeUpstream();
   fake.reply(...replies);
-  app = await startApp({ upstream: fake, options: { limits, tools } });
+  app = await withLimits(limits, (limits) => startApp({ upstream: fake, options: { limits, tools } }));
 }
 
 let ids = 0;
@@ -160,7 +162,7 @@ describe('a limit of tools', () => {
 
 describe('a client that leaves during a call of a tool', () => {
   it.each([true, false])('[P-10] ends the call at once (stream: %s)', async (stream) => {
-    await start(HOUR_LONG_LIMITS, round('never'));
+    await start(HOUR_LONG_SETTINGS, round('never'));
     const client = new AbortController();
     const answer = ask(app.url, { stream }, { signal: client.signal });
     answer.catch(() => {});

@@ -31,7 +31,7 @@ function textIn(item: Item | undefined): string {
   return /"text":"(\w+)"/.exec(JSON.stringify(item))?.[1] ?? '';
 }
 
-const ONE_AT_A_TIME = { concurrentTurns: 1, queuedTurns: 10 };
+const ONE_AT_A_TIME = { turns: { concurrentTurns: 1, queuedTurns: 10 } };
 
 async function start(limits: RouterOptions['limits'] = ONE_AT_A_TIME, options: RouterOptions = {}): Promise<App> {
   const app = await startApp({ options: { upstream: model, limits, ...options } });
@@ -101,7 +101,7 @@ it('[P-10] places go round between the tenants that wait, streamed or not', asyn
 });
 
 it('[P-10] a tenant has places of its own, past which it waits while others are served', async () => {
-  const app = await start({ concurrentTurnsPerTenant: 1, queuedTurns: 10 });
+  const app = await start({ turns: { concurrentTurnsPerTenant: 1, queuedTurns: 10 } });
   const answers = await inOrder(app, [
     ['a', 'a1'],
     ['a', 'a2'],
@@ -114,7 +114,7 @@ it('[P-10] a tenant has places of its own, past which it waits while others are 
 });
 
 it.each([false, true])('[P-11] who waits too long gets 429 and the time to wait, with stream: %s', async (stream) => {
-  const app = await start({ ...ONE_AT_A_TIME, queueTimeoutMs: 20 });
+  const app = await start({ turns: { ...ONE_AT_A_TIME.turns, queueTimeoutMs: 20 } });
   const first = asked(app, 'a', 'a1');
   await called(1);
   const { status, headers, text } = await asked(app, 'b', 'b1', { stream });
@@ -125,7 +125,7 @@ it.each([false, true])('[P-11] who waits too long gets 429 and the time to wait,
 });
 
 it('[P-10] a client that leaves while it waits gives its place in the queue up', async () => {
-  const app = await start({ concurrentTurns: 1, queuedTurns: 1 });
+  const app = await start({ turns: { concurrentTurns: 1, queuedTurns: 1 } });
   const first = asked(app, 'a', 'a1');
   await called(1);
   const client = new AbortController();
@@ -181,7 +181,7 @@ describe('[S-18] a response in the background', () => {
   const key = { authorization: 'Bearer b' };
 
   it('is answered at once, and waits for its place then', async () => {
-    const app = await start({ ...ONE_AT_A_TIME, queueTimeoutMs: 5 });
+    const app = await start({ turns: { ...ONE_AT_A_TIME.turns, queueTimeoutMs: 5 } });
     const first = asked(app, 'a', 'a1');
     await called(1);
     const created = responseIn((await asked(app, 'b', 'b1', { background: true })).text);

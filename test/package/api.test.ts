@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
+import { LIMIT_GROUPS } from '../../src/server/options/limit-options.ts';
 
 const root = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -29,12 +30,19 @@ describe('docs/api', () => {
     expect(revealing).toEqual([]);
   });
 
-  it('has the defaults of the limits', () => {
-    const [, limits = ''] = read(`docs/api/${name}.md`).split(/^### Limits$/m);
+  it.each([
+    ['request', 'RequestLimits'],
+    ['model', 'ModelLimits'],
+    ['tools', 'ToolLimits'],
+    ['turns', 'TurnLimits'],
+  ] as const)('has the defaults of the limits: %s', (group, type) => {
+    const [, limits = ''] = read(`docs/api/${name}.md`).split(new RegExp(`^### ${type}$`, 'm'));
     const [section = ''] = limits.split(/^### /m);
-    const rows = [...section.matchAll(/`(\w+)` \|.* Default: (.+?)\. \|/g)];
+    const rows = [...section.matchAll(/`(\w+)\??` \|.* Default: (.+?)\. \|/g)];
     expect(Object.fromEntries(rows.map(([, limit, value]) => [limit, value]))).toEqual(
-      Object.fromEntries(Object.entries(DEFAULT_LIMITS).map(([limit, value]) => [limit, written(value)])),
+      Object.fromEntries(
+        Object.entries(LIMIT_GROUPS[group]).map(([limit, setting]) => [limit, written(DEFAULT_LIMITS[setting])]),
+      ),
     );
   });
 });

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
 import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 import { ApiError, errorCodes } from '../../src/protocol/errors.ts';
+import { LIMIT_GROUPS } from '../../src/server/options/limit-options.ts';
 import { optionNames } from '../support/option-names.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -66,9 +67,17 @@ describe('docs/options.md', () => {
     ).toEqual(names.toSorted());
   });
 
-  it('lists the limits with their defaults', () => {
-    const limits = Object.entries(DEFAULT_LIMITS).map(([name, value]) => [name, written(value)]);
-    expect(tableUnder('Limits')).toEqual(limits);
+  it.each([
+    ['request', 'Limits of a request'],
+    ['model', 'Limits of the model'],
+    ['tools', 'Limits of tools'],
+    ['turns', 'Limits of turns'],
+  ] as const)('lists the limits with their defaults: %s', (group, heading) => {
+    const limits = Object.entries(LIMIT_GROUPS[group]).map(([name, setting]) => [
+      name,
+      written(DEFAULT_LIMITS[setting]),
+    ]);
+    expect(tableUnder(heading)).toEqual(limits);
   });
 });
 

@@ -98,7 +98,7 @@ describe('createResponses', () => {
   ])('[X-03][P-11] reads a body %s', async (_, text, bodyBytes, expected) => {
     const bytes = piecesOf(text.slice(0, 5), text.slice(5));
     const requested = request({ method: 'POST', path: '/responses', bytes });
-    expect(await shortOf(responsesApi({ limits: { bodyBytes } }).handle(requested))).toEqual(expected);
+    expect(await shortOf(responsesApi({ limits: { request: { bodyBytes } } }).handle(requested))).toEqual(expected);
   });
 
   it('[X-03][P-11] reads nothing of a body that is declared to be too large', async () => {
@@ -113,7 +113,7 @@ describe('createResponses', () => {
       headers: { 'content-length': '11' },
       bytes: bytes(),
     });
-    expect([await shortOf(responsesApi({ limits: { bodyBytes: 10 } }).handle(requested)), reads]).toEqual([
+    expect([await shortOf(responsesApi({ limits: { request: { bodyBytes: 10 } } }).handle(requested)), reads]).toEqual([
       [413, 'request_too_large'],
       0,
     ]);
@@ -136,7 +136,7 @@ describe('createResponses', () => {
       }
     }
     const requested = request({ method: 'POST', path: '/responses', bytes: bytes() });
-    const refused = await shortOf(responsesApi({ limits: { bodyBytes: MIB } }).handle(requested));
+    const refused = await shortOf(responsesApi({ limits: { request: { bodyBytes: MIB } } }).handle(requested));
     expect([refused, grown < 10]).toEqual([[413, 'request_too_large'], true]);
   });
 

@@ -17,7 +17,7 @@ const Timeout = timer.constructor as new () => unknown;
 
 const app = await startApp({
   upstream: { baseURL: process.env.UPSTREAM_URL ?? '' },
-  options: { store: memoryStore({ maxResponses: 100 }), limits: { outputBytes: Number.POSITIVE_INFINITY } },
+  options: { store: memoryStore({ maxResponses: 100 }), limits: { model: { outputBytes: Number.POSITIVE_INFINITY } } },
 });
 
 process.on('message', () => process.send?.(report()));

@@ -179,8 +179,8 @@ describe('a turn that pauses', () => {
     ]);
   });
 
-  it('[V-15] goes on no more often than limits.toolIterations says, and is incomplete then', async () => {
-    await start({ limits: { toolIterations: 2 } });
+  it('[V-15] goes on no more often than limits.tools.iterations says, and is incomplete then', async () => {
+    await start({ limits: { tools: { iterations: 2 } } });
     app.fake.reply(streamOf(messagesStream([textBlock(0, 'On ')], PAUSED)));
     const { status, incomplete_details, output } = await askForJson(app.url);
     expect([status, incomplete_details, bodies().length]).toEqual(['incomplete', { reason: 'max_output_tokens' }, 3]);
@@ -319,7 +319,7 @@ describe('a turn that pauses', () => {
   });
 
   it('[V-15] is incomplete where there was more output than a response may hold, shown or not', async () => {
-    await start({ limits: { outputBytes: 2000 } });
+    await start({ limits: { model: { outputBytes: 2000 } } });
     const run = (index: number) => block(index, { type: 'bash_code_execution_tool_result', content: 'x'.repeat(500) });
     app.fake.reply(streamOf(messagesStream([0, 1, 2, 3].map(run), PAUSED)));
     expect([(await askForJson(app.url)).status, bodies().length]).toEqual(['incomplete', 1]);

@@ -28,7 +28,7 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
   },
   upstream_timeout: {
     what: 'The model server did not answer in time.',
-    advice: 'Is it overloaded? Otherwise raise limits.firstByteTimeoutMs or limits.idleTimeoutMs.',
+    advice: 'Is it overloaded? Otherwise raise limits.model.firstByteTimeoutMs or limits.model.idleTimeoutMs.',
   },
   upstream_truncated: {
     what: 'The model server broke off its answer.',
@@ -52,15 +52,16 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
   },
   output_too_large: {
     what: 'The model wrote more than a limit allows.',
-    advice: 'Raise limits.outputBytes or limits.argumentBytes if answers may be so long.',
+    advice:
+      'Raise limits.model.outputBytes if answers may be so long; the arguments of one call may always have 1 MiB.',
   },
   guard_failed: {
     what: 'A guard failed, so its text was blocked.',
     advice: 'Look at the cause: the guard threw, took too long, or returned no verdict.',
   },
   duration_exceeded: {
-    what: 'A response took longer than limits.durationMs.',
-    advice: 'Raise limits.durationMs if responses may take so long.',
+    what: 'A response took longer than limits.turns.durationMs.',
+    advice: 'Raise limits.turns.durationMs if responses may take so long.',
   },
 };
 

@@ -5,8 +5,6 @@ import { type CompactionSettings, compactionSettings } from '../../engine/compac
 import { type GuardSettings, guardSettings } from '../../engine/guarding/guard/settings.ts';
 import { tokenSettings } from '../../engine/tokens/settings.ts';
 import { fromHost } from '../../ports/host/host-error.ts';
-import { checkOptions } from '../../ports/host/options-check.ts';
-import { DEFAULT_LIMITS, type Limits } from '../../ports/limits.ts';
 import { checkSecret, processSecret, type Sealer } from '../../ports/sealer.ts';
 import type { ResponseStore } from '../../ports/store.ts';
 import type { TokenCounter, TokenCounting } from '../../ports/token-counter.ts';
@@ -14,7 +12,8 @@ import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../../ports/tool-pro
 import type { Upstream } from '../../ports/upstream.ts';
 import { createSchema } from '../../protocol/responses/schema.ts';
 import { chatCompletionsUpstream } from '../../upstreams/chat-completions/chat-completions-upstream.ts';
-import { checkDurability, limitChecks } from './option-checks.ts';
+import { limitSettings } from './limit-options.ts';
+import { checkDurability } from './option-checks.ts';
 import type { AnyCoreOptions, CoreOptions } from './options.ts';
 import { type PlainSettings, plainSettings } from './plain-api.ts';
 import { type PresentationSettings, presentationSettings } from './presentation.ts';
@@ -54,19 +53,13 @@ export function coreSettings(owner: string, options: AnyCoreOptions): CoreSettin
 
 /** The same for an endpoint that calls no model server itself. */
 export function preparationSettings(owner: string, options: AnyCoreOptions): Omit<CoreSettings, 'upstream'> {
-  const { limits = {}, hooks = {}, stateKey, tools } = options;
+  const { hooks = {}, stateKey, tools } = options;
   // Made here, or the first request would wait until zod is loaded.
   createSchema();
-  checkOptions(`${owner}: limits`, limits, limitChecks);
+  const limits = limitSettings(owner, options.limits);
   const plain = plainSettings(owner, { hooks, logger: options.logger });
   checkDurability(owner, options);
   const presentation = presentationSettings(owner, options);
-
-  const chosenLimits = Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
-  const withDefaults: Limits = { ...DEFAULT_LIMITS, ...chosenLimits };
-  // A host that takes longer bodies than the default takes as many of them at the same time.
-  const bodiesBytes = limits.bodiesBytes ?? Math.max(withDefaults.bodiesBytes, 8 * withDefaults.bodyBytes);
-  const allLimits = { ...withDefaults, bodiesBytes };
 
   const tokenCounting = tokenSettings(`${owner}: tokens`, options.tokens);
   const key = stateKey === undefined ? processSecret() : checkSecret(`${owner}: stateKey`, stateKey);
@@ -74,7 +67,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
   return {
     ...plain,
     ...presentation,
-    store: settingsStore(options.store, allLimits.storeTimeoutMs, plain.recorder.health.store),
+    store: settingsStore(options.store, limits.storeTimeoutMs, plain.recorder.health.store),
     files: options.files,
     documents: options.documents,
     fileFetcher: options.fileFetcher,
@@ -87,7 +80,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     offeredTools: options.offeredTools ?? 'all',
     toolItems: options.toolItems ?? 'hidden',
     guards: guardSettings(`${owner}: guards`, options.guards),
-    limits: allLimits,
+    limits,
     onStoreError: options.onStoreError ?? 'fail',
     stateSealer: stateSealer(key),
     engine: options.engine,

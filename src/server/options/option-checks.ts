@@ -3,7 +3,6 @@
 import { DIALECTS } from '../../apis/dialects/dialects.ts';
 import { isLogger } from '../../ports/host/logger.ts';
 import {
-  anyMilliseconds,
   areHooks,
   boolean,
   isFunction,
@@ -12,9 +11,7 @@ import {
   type OptionCheck,
   withMethods,
 } from '../../ports/host/options-check.ts';
-import { DEFAULT_LIMITS } from '../../ports/limits.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { millisecondsOrNever } from './heartbeat-options.ts';
 import type { AnyCoreOptions } from './options.ts';
 import { isFileStore } from './plain-api.ts';
 
@@ -60,19 +57,6 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
     ['admit', 'resume'].every((method) => isFunction(Object(value)[method]) === true) || 'a tokenBudget()',
   hooks: areHooks,
   logger: isLogger,
-};
-
-const positive: OptionCheck = (value) => (typeof value === 'number' && value > 0) || 'a positive number';
-const countOrNone: OptionCheck = (value) =>
-  (Number.isSafeInteger(value) && (value as number) >= 0) || 'a whole number, or 0 for none';
-
-/** The checks of the limits. */
-export const limitChecks: Readonly<Record<string, OptionCheck>> = {
-  ...Object.fromEntries(
-    Object.keys(DEFAULT_LIMITS).map((name) => [name, name.endsWith('Ms') ? anyMilliseconds : positive]),
-  ),
-  queuedTurns: countOrNone,
-  openAfterMs: millisecondsOrNever,
 };
 
 /** Throws a `TypeError` where responses could not survive their process. */

@@ -11,16 +11,13 @@ import type { TextReader } from '../../ports/files/text-reader.ts';
 import type { GuardOptions } from '../../ports/guard.ts';
 import type { Hooks } from '../../ports/hooks.ts';
 import type { Logger } from '../../ports/host/logger.ts';
-import type { Limits } from '../../ports/limits.ts';
 import type { RemoteServers } from '../../ports/remote-servers.ts';
 import type { ResponseStore } from '../../ports/store.ts';
 import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../../ports/tool-provider.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import type { HeartbeatOptions } from './heartbeat-options.ts';
+import type { LimitOptions } from './limit-options.ts';
 import type { Prompts } from './prompt-source.ts';
-
-/** Some of the limits; the others keep their defaults. */
-export type SomeLimits = { readonly [Name in keyof Limits]?: Limits[Name] | undefined };
 
 /**
  * The options that every router and adapter accepts; `undefined` means omitted. `Req` is the host framework's request,
@@ -77,8 +74,8 @@ export interface CoreOptions<Req = unknown> {
   readonly reasoning?: 'summary' | 'text' | 'spec' | undefined;
   /** How idle event streams are kept open; false sends nothing. Default: a comment every 15 seconds. */
   readonly heartbeat?: HeartbeatOptions | false | undefined;
-  /** What a request, a model or a tool may use up. Default: as docs/options.md lists. */
-  readonly limits?: SomeLimits | undefined;
+  /** What a request, a model, a tool and a turn may use up. Default: as docs/options.md lists. */
+  readonly limits?: LimitOptions | undefined;
   /** Whether a response that could not be stored fails, or is answered all the same. Default: `fail`. */
   readonly onStoreError?: 'fail' | 'continue' | undefined;
   /** Whether `response.queued` is sent. Default: false. */

@@ -30,7 +30,7 @@ export interface ImageGenerationOptions {
   readonly edits?: boolean | undefined;
   /** Characters of one image in base64; a larger one is a failed call. Default: 16,777,216. */
   readonly imageBytes?: number | undefined;
-  /** Milliseconds for one image. `limits.toolMaxMs` applies, too. Default: 180,000. */
+  /** Milliseconds for one image. `limits.tools.maxMs` applies, too. Default: 180,000. */
   readonly timeoutMs?: number | undefined;
   /** Whether the model receives the images it asked for; `false` for a model that only reads text. Default: true. */
   readonly modelSeesImages?: boolean | undefined;

@@ -47,7 +47,7 @@ export interface FailoverOptions {
   readonly onState?: ((server: ModelServerStatus) => void) | undefined;
   /** The servers that one call may ask. Default: all, but at most 5. */
   readonly attempts?: number | undefined;
-  /** Milliseconds that each server has to send its first byte, if less than `limits.firstByteTimeoutMs`. Default: that limit. */
+  /** Milliseconds that each server has to send its first byte, if less than `limits.model.firstByteTimeoutMs`. Default: that limit. */
   readonly firstByteTimeoutMs?: number | undefined;
 }
 

@@ -44,7 +44,11 @@ async function join(options: RouterOptions = {}): Promise<App> {
   const upstream = chatCompletionsUpstream({ baseURL: model.baseURL, apiKey: 'key', retries: 0 });
   const shared = { store, upstream, stateKey: 'a key of sixteen bytes', scope: () => 'one', logger: false } as const;
   // What a test leaves behind gives up soon: its database is closed.
-  const limits = { durationMs: 30_000, toolTimeoutMs: 10_000, ...options.limits };
+  const limits = {
+    tools: { timeoutMs: 10_000 },
+    ...options.limits,
+    turns: { durationMs: 30_000, ...options.limits?.turns },
+  };
   const app = await startApp({ options: { ...shared, engine: queue.engine(), ...options, limits } });
   apps.push(app);
   return app;
@@ -734,7 +738,7 @@ describe('a response whose database receives a command twice', () => {
 describe('a response that a process cannot take over now', () => {
   it('[S-18] waits for one with a free place, and loses no try and no event to those without', async () => {
     const one = await join();
-    const two = await join({ limits: { concurrentTurns: 1 } });
+    const two = await join({ limits: { turns: { concurrentTurns: 1 } } });
     const id = await stalledAt(one, 'Hello', STALLED('busy'), { body: textStream(' there') });
     const client = new AbortController();
     await ask(two.url, { stream: true }, { signal: client.signal });
@@ -751,7 +755,9 @@ describe('a response that a process cannot take over now', () => {
 
   it('[S-18] is let go at once by one that waits for a place', async () => {
     const one = await join();
-    const two = await join({ limits: { ...HOUR_LONG_LIMITS, concurrentTurns: 1, queuedTurns: 5 } });
+    const two = await join({
+      limits: { ...HOUR_LONG_LIMITS, turns: { ...HOUR_LONG_LIMITS.turns, concurrentTurns: 1, queuedTurns: 5 } },
+    });
     const id = await stalledAt(one, 'Hello', STALLED('busy'));
     await ask(two.url, { stream: true });
     const run = queue.hand(1, keyOf(id));
@@ -906,7 +912,7 @@ describe('a response on another process', () => {
     ['deleted', 'DELETE', ''],
   ])('[S-18] is %s by the second request if the first could not reach its log', async (_, method, path) => {
     // Longer than the test: the time limit must not be what ends it.
-    const one = await join({ limits: { durationMs: 600_000 } });
+    const one = await join({ limits: { turns: { durationMs: 600_000 } } });
     const two = await join({ store: failingOnce(store) });
     const id = await stalledAt(one, 'Hello');
     const left = model.closed(0);
@@ -918,7 +924,7 @@ describe('a response on another process', () => {
   });
 
   it('[S-18] says of events that they are no longer kept', async () => {
-    const one = await join({ limits: { eventsTtlMs: 1 } });
+    const one = await join({ limits: { turns: { eventsTtlMs: 1 } } });
     model.reply({ body: textStream('Hello') });
     const id = await begun(one);
     let status: unknown;

@@ -11,9 +11,11 @@ import {
   memoryStore,
   type RouterOptions,
 } from '../../../src/index.ts';
+import type { Limits } from '../../../src/ports/limits.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../../src/testing/index.ts';
 import { held } from '../../support/held.ts';
+import { withLimits } from '../../support/limits.ts';
 import { listening } from '../../support/listening.ts';
 
 /** The key that the app sends to its model server, and that no client may ever see. */
@@ -31,10 +33,12 @@ export interface ChatApp {
 }
 
 /** Starts both on free ports; nothing is tried twice, so that each model call is one request to the model server. */
-export async function startChatApp(options: RouterOptions = {}): Promise<ChatApp> {
+export async function startChatApp(options: RouterOptions = {}, settings: Partial<Limits> = {}): Promise<ChatApp> {
   const fake = await startFakeUpstream();
   const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: UPSTREAM_KEY, retries: 0 });
-  const router = chatCompletionsRouter({ upstream, store: memoryStore(), ...options });
+  const router = withLimits(settings, (limits) =>
+    chatCompletionsRouter({ upstream, store: memoryStore(), limits, ...options }),
+  );
   const { url, server, close } = await listening(express().use('/v1', router));
   const stop = async () => void (await Promise.all([close(), upstream.close?.(), fake.close()]));
   return { url: `${url}/v1`, fake, router, server, close: stop };

@@ -1,6 +1,7 @@
 /** What goes wrong in a chat completion, on either side, and how it is reported to the client. */
 
 import { functionTools, type RouterOptions, type ToolCallInfo } from '../../../src/index.ts';
+import type { Limits } from '../../../src/ports/limits.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import { chatChunk, chatStream, type FakeReply, textStream } from '../../../src/testing/index.ts';
 import {
@@ -25,14 +26,14 @@ let reported: string[];
 
 afterEach(() => app.close());
 
-async function start(options: RouterOptions = {}): Promise<void> {
+async function start(options: RouterOptions = {}, limits: Partial<Limits> = {}): Promise<void> {
   reported = [];
   const hooks = {
     onError: ({ code }: { code: string }) => void reported.push(`error ${code}`),
     onResponse: ({ status }: { status: string }) => void reported.push(status),
     onToolCall: ({ name, error }: ToolCallInfo) => void reported.push(`${name} ${error ?? 'ok'}`),
   };
-  app = await startChatApp({ tools: functionTools({ ours: { execute: () => 'ok' } }), hooks, ...options });
+  app = await startChatApp({ tools: functionTools({ ours: { execute: () => 'ok' } }), hooks, ...options }, limits);
 }
 
 /** The envelope of an error. */
@@ -218,7 +219,7 @@ describe('what a model server may do otherwise', () => {
 
   it('[P-08] a chunk of several megabytes passes where the host allows it', async () => {
     await app.close();
-    await start({ limits: { eventBytes: 8 * 2 ** 20 } });
+    await start({}, { eventBytes: 8 * 2 ** 20 });
     const chunk = chatChunk({ content: 'x'.repeat(4 * 2 ** 20) });
     app.fake.reply({ body: `${chunk}data: [DONE]\n\n` });
     const [data = '', done] = await askData(app.url);
@@ -227,9 +228,9 @@ describe('what a model server may do otherwise', () => {
 });
 
 describe('a limit', () => {
-  const limited = (limits: RouterOptions['limits']) => start({ limits });
+  const limited = (limits: Partial<Limits>) => start({}, limits);
 
-  it.each<readonly [what: string, limits: RouterOptions['limits'], deltas: readonly JsonObject[], error: JsonObject]>([
+  it.each<readonly [what: string, limits: Partial<Limits>, deltas: readonly JsonObject[], error: JsonObject]>([
     [
       'everything the model writes',
       { outputBytes: 9 },
@@ -336,7 +337,7 @@ describe('a request', () => {
 
   it('[P-11] over the limit of bytes is a 413, of another type a 415, both in the envelope', async () => {
     await app.close();
-    await start({ limits: { bodyBytes: 100 } });
+    await start({ limits: { request: { bodyBytes: 100 } } });
     const large = await askJson(app.url, { user: 'x'.repeat(100) });
     const typed = await askJson(app.url, {}, { headers: { 'content-type': 'text/plain' } });
     expect([large, typed].map(({ status, body }) => [status, (body.error as JsonObject).code])).toEqual([

@@ -37,7 +37,7 @@ beforeEach(async () => {
     void (requestId !== LATER && reported.push(requestId));
   const hooks = { onError: note, onResponse: (info: { requestId: string }) => note(info, info) };
   const tools = functionTools({ ours: { execute }, quick: { execute: () => 'ok' } });
-  app = await startChatApp({ tools, hooks, limits: { concurrentTurns: 1 } });
+  app = await startChatApp({ tools, hooks, limits: { turns: { concurrentTurns: 1 } } });
 });
 afterEach(() => app.close());
 
@@ -123,7 +123,7 @@ it('[P-10] a host that answers in our place frees the model server and the turn'
     void fake.nextRequest().then(() => res.status(503).end('Too late.', () => go.open()));
     next();
   };
-  const router = chatCompletionsRouter({ upstream, limits: { concurrentTurns: 1 } });
+  const router = chatCompletionsRouter({ upstream, limits: { turns: { concurrentTurns: 1 } } });
   const { url, close } = await listening(express().use('/early', answerAtOnce).use(['/early', '/v1'], router));
   expect((await ask(`${url}/early`, { stream: true })).status).toBe(503);
   await fake.closed(0);

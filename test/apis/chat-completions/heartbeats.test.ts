@@ -44,7 +44,10 @@ it('[S-19] are comments while a tool runs, whatever style the responses of this 
 
 it('[S-19] [P-09] do not come before the model server has answered where the host waits for it, so that its refusal has its own status', async () => {
   gated = await startGatedUpstream();
-  app = await startChatApp({ heartbeat: { intervalMs: 5 }, limits: { openAfterMs: Number.POSITIVE_INFINITY } });
+  app = await startChatApp({
+    heartbeat: { intervalMs: 5 },
+    limits: { model: { openAfterMs: Number.POSITIVE_INFINITY } },
+  });
   app.fake.reply({ status: 400, body: '{"message":"Too long."}', delayMs: 50 });
   expect((await ask(app.url, { stream: true })).status).toBe(400);
 });

@@ -113,7 +113,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, answerOf) => {
       running -= 1;
       return 'ok';
     };
-    await start({ tools: functionTools({ busy: { execute } }), limits: { parallelTools: 2 } });
+    await start({ tools: functionTools({ busy: { execute } }), limits: { tools: { parallelCalls: 2 } } });
     app.fake.reply(
       says({ calls: ['1', '2', '3', '4', '5'].map((id) => calling('busy', {}, id)) }),
       says({ text: '.' }),
@@ -158,7 +158,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, answerOf) => {
       signal.addEventListener('abort', () => aborted.open((signal.reason as Error).message));
       return new Promise(() => {});
     };
-    await start({ tools: functionTools({ slow: { execute } }), limits: { toolTimeoutMs: 20 } });
+    await start({ tools: functionTools({ slow: { execute } }), limits: { tools: { timeoutMs: 20 } } });
     const call = calling('slow');
     app.fake.reply(says({ calls: [call] }), says({ text: 'Too slow.' }));
     expect(await answerOf(app.url)).toEqual({ content: 'Too slow.', calls: [], finish: 'stop' });
@@ -169,7 +169,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, answerOf) => {
   it('[T-05] is not let through with more output than the limit allows', async () => {
     await start({
       tools: functionTools({ big: { execute: () => 'x'.repeat(101) } }),
-      limits: { toolOutputBytes: 100 },
+      limits: { tools: { outputBytes: 100 } },
     });
     const call = calling('big');
     app.fake.reply(says({ calls: [call] }), says({ text: 'Too big.' }));
@@ -201,7 +201,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, answerOf) => {
   });
 
   it('[A-30] is stopped where its round holds more calls than are left, even where there was no text', async () => {
-    await start({ limits: { toolCalls: 3 } });
+    await start({ limits: { tools: { calls: 3 } } });
     const calls = [1, 2, 3, 4, 5].map((a) => calling('add', { a }, `call_${a}`));
     app.fake.reply(says({ calls }), says({ text: 'Never sent.' }));
     expect(await answerOf(app.url)).toEqual({ content: null, calls: [], finish: 'length' });
@@ -363,7 +363,7 @@ describe('the usage', () => {
   });
 
   it('[S-10] is summed after a round that ends the answer itself, too', async () => {
-    await start({ limits: { toolIterations: 1 } });
+    await start({ limits: { tools: { iterations: 1 } } });
     app.fake.reply(says({ calls: [calling('say')] }));
     const chunks = await askChunks(app.url, { stream_options: { include_usage: true } });
     expect(chunks.at(-1)).toEqual(expect.objectContaining({ choices: [], usage: TWICE }));

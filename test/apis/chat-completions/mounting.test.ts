@@ -84,7 +84,7 @@ it('[X-01] works several times with different options, each to itself', async ()
   closing.push(other.close, async () => asking.close?.());
   const app = express();
   app.use('/one', chatCompletionsRouter({ upstream, tools: tools() }));
-  app.use('/two', chatCompletionsRouter({ upstream: asking, limits: { bodyBytes: 60 } }));
+  app.use('/two', chatCompletionsRouter({ upstream: asking, limits: { request: { bodyBytes: 60 } } }));
   const url = await serve(app);
   await askJson(`${url}/one`);
   const refused = await askJson(`${url}/two`);

@@ -124,7 +124,7 @@ it.each(['/none', '/away', 'no URL'])('[V-32] refuses %s', async (path) => {
 });
 
 it('[V-32] bounds the bytes and the addresses of one request', async () => {
-  const limits = { inputFileBytes: 9000 };
+  const limits = { request: { fileBytes: 9000 } };
   const twice = asks(at(`${files.url}/large`), at(`${files.url}/large`));
   expect(await answerTo(twice, { fileFetcher: here(), limits })).toMatchObject({ status: 413, sent: '[]' });
   const many = asks(...Array.from({ length: 33 }, (_, index) => at(`${files.url}/a.txt?${index}`)));

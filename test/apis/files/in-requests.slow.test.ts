@@ -183,7 +183,7 @@ describe('a file that a request may not have', () => {
 
 describe('the limit of files in a request', () => {
   it('[X-14] counts every mention, so that one file cannot be sent a thousand times', async () => {
-    await start({ limits: { inputFileBytes: 1000 } });
+    await start({ limits: { request: { fileBytes: 1000 } } });
     const id = await uploaded('x'.repeat(500), 'a.txt');
     expect(await receivedFor(...ask(id), ...ask(id))).toContain('x');
     const third = receivedFor(...ask(id), ...ask(id), ...ask(id));

@@ -49,7 +49,7 @@ describe.each(WAYS)('an answer that is %s', (_name, options, body) => {
 });
 
 it.each(WAYS)('[X-12] an answer that is %s frees its place', async (_name, options) => {
-  const app = await startMessages((fake) => ({ ...options(fake), limits: { concurrentTurns: 1 } }));
+  const app = await startMessages((fake) => ({ ...options(fake), limits: { turns: { concurrentTurns: 1 } } }));
   const sse = { 'content-type': 'text/event-stream' };
   const isPassed = 'upstream' in options(app.fake);
   app.fake.reply({ body: isPassed ? messagesStream([textBlock(0, 'Hi.')]) : textStream('Hi.'), headers: sse });

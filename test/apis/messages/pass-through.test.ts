@@ -179,7 +179,7 @@ describe('a failure', () => {
   });
 
   it('[X-12] that stops sending is timed out, and pinged until then', async () => {
-    await start({ limits: { idleTimeoutMs: 300 }, heartbeat: { intervalMs: 50 } });
+    await start({ limits: { model: { idleTimeoutMs: 300 } }, heartbeat: { intervalMs: 50 } });
     reply(STREAM, { stallAfterBytes: 700 });
     const types = (await askEvents(app.url)).map(({ type }) => type);
     expect(types.filter((type) => type === 'ping').length).toBeGreaterThan(1);

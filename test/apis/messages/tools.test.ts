@@ -121,7 +121,7 @@ describe("the host's own tools", () => {
   });
 
   it('[X-12] end a turn that goes round and round with a pause', async () => {
-    await start({ tools: weather, limits: { toolIterations: 2, repeatedCalls: 9 } });
+    await start({ tools: weather, limits: { tools: { iterations: 2, repeatedCalls: 9 } } });
     app.fake.reply(calls(call('weather', { at: 'Bonn' })));
     const { body } = await askJson(app.url);
     expect([body.stop_reason, body.content.map(({ type }) => type)]).toEqual(['pause_turn', ['redacted_thinking']]);

@@ -482,7 +482,7 @@ describe('an approval that does not count', () => {
       return store.get(key);
     };
     const { options } = guardedMail();
-    await withTools({ ...options, store: { ...store, get }, limits: { toolCalls: 2 } }, async (app) => {
+    await withTools({ ...options, store: { ...store, get }, limits: { tools: { calls: 2 } } }, async (app) => {
       const answers = [0, 1, 2].map((place) => answerTo({ id: `mcpr_${'0'.repeat(35)}${place}` }));
       expect(await refused(app, { input: answers })).toEqual([400, 'array_above_max_length']);
       expect(requested).toEqual([]);

@@ -153,7 +153,7 @@ describe('a turn that is ended while a tool runs', () => {
   });
 
   it('[P-04, T-05] because its time is up fails with the call left incomplete and the tool aborted', async () => {
-    expect(await endedBy({ limits: { durationMs: 300 } }, () => {})).toEqual(failed('duration_exceeded'));
+    expect(await endedBy({ limits: { turns: { durationMs: 300 } } }, () => {})).toEqual(failed('duration_exceeded'));
   });
 
   it('[P-04, T-05] because the server shuts down fails likewise', async () => {

@@ -69,7 +69,7 @@ describe('a client that leaves while a tool runs', () => {
       if (signals.push(signal) === 2) both.resolve();
       return new Promise(() => {});
     });
-    await withTools({ tools, limits: { parallelTools: 2 } }, async ({ url, fake, router }) => {
+    await withTools({ tools, limits: { tools: { parallelCalls: 2 } } }, async ({ url, fake, router }) => {
       fake.reply(calls(['a', 'wait'], ['b', 'wait'], ['c', 'wait'], ['d', 'wait']));
       const client = new AbortController();
       const answer = ask(url, { stream: true }, client.signal).then((response) => response.text());
@@ -207,7 +207,7 @@ describe('1,000 calls', () => {
         return [{ server: 'clock', name: 'tick' }];
       },
     };
-    const limits = { toolIterations: ROUNDS, toolCalls: ROUNDS * PARALLEL, parallelTools: PARALLEL };
+    const limits = { tools: { iterations: ROUNDS, calls: ROUNDS * PARALLEL, parallelCalls: PARALLEL } };
     const options: RouterOptions = { tools, limits };
     const warn = (warning: Error) => void received.push(warning.name);
     process.on('warning', warn);

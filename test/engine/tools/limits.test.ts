@@ -25,7 +25,7 @@ function asksFor(count: number): FakeResponder {
   };
 }
 
-describe('limits.toolIterations', () => {
+describe('limits.tools.iterations', () => {
   it('[A-30, T-02] is 25: of 30 rounds that a model wants 25 run, it may answer once more, and the response is incomplete', async () => {
     const { response, requested, toolCalls } = await played(OPTIONS, [asksFor(30)], {}, 26);
     expect({
@@ -62,7 +62,7 @@ describe('limits.toolIterations', () => {
       calls(['a', 'count', '{"n":1}'], ['b', 'count', '{"n":2}'], ['c', 'count', '{"n":3}']),
       calls(['d', 'count', '{"n":4}'], ['e', 'count', '{"n":5}']),
     ];
-    const { response } = await played({ ...OPTIONS, limits: { toolIterations: 1 } }, script);
+    const { response } = await played({ ...OPTIONS, limits: { tools: { iterations: 1 } } }, script);
     expect({ reason: response.incomplete_details?.reason, outputs: response.output.slice(1).map(reported) }).toEqual({
       reason: 'max_tool_iterations',
       outputs: ['counted 1', 'counted 2', 'counted 3', NOT_RUN, NOT_RUN],
@@ -70,7 +70,7 @@ describe('limits.toolIterations', () => {
   });
 
   it('[A-30, P-12] leaves a response that is kept and can be continued', async () => {
-    await withTools({ ...OPTIONS, limits: { toolIterations: 1 } }, async ({ url, fake }) => {
+    await withTools({ ...OPTIONS, limits: { tools: { iterations: 1 } } }, async ({ url, fake }) => {
       fake.reply(asksFor(2));
       const { id } = JSON.parse((await post(url)).text);
       fake.reply(says('Counted.'));
@@ -131,11 +131,11 @@ describe('max_tool_calls', () => {
   });
 
   it.each([
-    ['lowers limits.toolCalls', 2, 1],
+    ['lowers limits.tools.calls', 2, 1],
     ['does not raise it', 1, 5],
   ])('[B-27] %s', async (_, toolCalls, requested) => {
     const { outputs } = outcome(
-      await played({ ...OPTIONS, limits: { toolCalls } }, [two], { max_tool_calls: requested }),
+      await played({ ...OPTIONS, limits: { tools: { calls: toolCalls } } }, [two], { max_tool_calls: requested }),
     );
     expect(outputs).toEqual(['counted 1', NOT_RUN]);
   });
@@ -197,7 +197,7 @@ describe('the same call with the same result', () => {
   });
 
   it('[T-12] may be allowed more often by the host', async () => {
-    const limits = { repeatedCalls: 4 };
+    const limits = { tools: { repeatedCalls: 4 } };
     const { requested } = await played({ ...OPTIONS, limits }, [again, again, again, says('As ever.')]);
     expect([requested.length, requested[3]?.tool_choice]).toEqual([4, undefined]);
   });

@@ -321,7 +321,10 @@ describe('parallel calls', () => {
 
   it('[T-05, S-05] of three overlap, and their results come in the order of the calls', async () => {
     const tools = gathering(3);
-    const { response, requested } = await played({ tools, limits: { toolTimeoutMs: 5_000 } }, [many(3), says('Done.')]);
+    const { response, requested } = await played({ tools, limits: { tools: { timeoutMs: 5_000 } } }, [
+      many(3),
+      says('Done.'),
+    ]);
     const answers = { call_0: 'answer 0', call_1: 'answer 1', call_2: 'answer 2' };
     expect({
       outputs: response.output.slice(1, 4).map(reported),
@@ -332,10 +335,10 @@ describe('parallel calls', () => {
     });
   });
 
-  it('[T-05] overlap as far as limits.parallelTools allows, and no further', async () => {
+  it('[T-05] overlap as far as limits.tools.parallelCalls allows, and no further', async () => {
     // Six calls, two at a time: each pair answers only together, so a smaller number would run out of time.
     const tools = gathering(2);
-    const limits = { parallelTools: 2, toolTimeoutMs: 5_000 };
+    const limits = { tools: { parallelCalls: 2, timeoutMs: 5_000 } };
     const { response } = await played({ tools, limits }, [many(6), says('Done.')]);
     expect({ most: tools.most(), outputs: response.output.slice(1, 7).map(reported) }).toEqual({
       most: 2,
@@ -426,7 +429,7 @@ describe('a call that fails', () => {
     let count = 0;
     const run: ToolProvider['call'] = () =>
       count++ % 2 === 0 ? new Promise(() => {}) : Promise.resolve(saying('Here I am.'));
-    const options = { tools: providerOf('lazy', ['wake'], run), limits: { toolTimeoutMs: 30 } };
+    const options = { tools: providerOf('lazy', ['wake'], run), limits: { tools: { timeoutMs: 30 } } };
     const script = [calls(['a', 'wake']), calls(['b', 'wake']), says('Awake.')];
     const { response } = await played(options, script);
     expect([
@@ -442,7 +445,7 @@ describe('a call that fails', () => {
   it('[T-05] because its result is too large is reported likewise', async () => {
     const options = {
       tools: providerOf('big', ['big'], () => Promise.resolve(saying('x'.repeat(101)))),
-      limits: { toolOutputBytes: 100 },
+      limits: { tools: { outputBytes: 100 } },
     };
     const { item } = await failure(calls(['a', 'big']), options);
     expect(reported(item)).toBe('The tool answered with 101 bytes, more than the 100 that are allowed.');

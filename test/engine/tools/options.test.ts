@@ -150,7 +150,9 @@ describe('hooks.onToolCall', () => {
 
   it('[B-44] does not receive calls that a limit kept from running', async () => {
     const round = calls(['a', 'read'], ['b', 'read']);
-    const { toolCalls } = await played({ tools: providerOf('files', ['read']), limits: { toolCalls: 1 } }, [round]);
+    const { toolCalls } = await played({ tools: providerOf('files', ['read']), limits: { tools: { calls: 1 } } }, [
+      round,
+    ]);
     expect(toolCalls).toHaveLength(3);
   });
 });

@@ -365,7 +365,7 @@ describe('very many tools', () => {
   it('[T-05] are cut off where a result would be larger than any may be', async () => {
     const parameters = { type: 'object', description: 'x'.repeat(400) };
     const large = deferredTools(3).map((tool) => ({ ...tool, parameters }));
-    const options = { tools: { ...tools, list: () => large }, limits: { toolOutputBytes: 1_200 } };
+    const options = { tools: { ...tools, list: () => large }, limits: { tools: { outputBytes: 1_200 } } };
     const { requested } = await played(options, [calls(['c', 'tool_search', '{"query":"thing"}']), says('So.')]);
     expect(toolTexts(requested[1] as ChatBody)).toEqual({ c: '{"found":["t0","t1"]}' });
   });

@@ -344,7 +344,7 @@ describe('the rules of the host', () => {
 
   it('[E-07] limits hold for JSON', async () => {
     const model = await modelServer();
-    const { url } = await start({ upstream: model.upstream, limits: { bodyBytes: 100 } });
+    const { url } = await start({ upstream: model.upstream, limits: { request: { bodyBytes: 100 } } });
     const answer = await post(`${url}/embeddings`, JSON.stringify({ input: 'x'.repeat(200) }));
     expect([answer.status, model.received]).toEqual([413, []]);
   });

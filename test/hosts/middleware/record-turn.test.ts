@@ -193,7 +193,7 @@ describe('recordTurn', () => {
       const reported: unknown[] = [];
       const hooks = { onError: (error: ApiError, info: object) => void reported.push([error.code, Object.keys(info)]) };
       const store = { name: 'bad', get: () => undefined, delete: () => false, put };
-      const options = { store, hooks, limits: { storeTimeoutMs: 10 } };
+      const options = { store, hooks, limits: { request: { storeTimeoutMs: 10 } } };
       const texts = await Promise.all(
         ANSWERS.map(
           async ({ body, type, text }) =>
@@ -245,8 +245,8 @@ describe('recordTurn', () => {
     });
   });
 
-  it('[X-02] keeps no answer past limits.outputBytes and lets all of it pass', async () => {
-    const options = { limits: { outputBytes: 20 } };
+  it('[X-02] keeps no answer past limits.model.outputBytes and lets all of it pass', async () => {
+    const options = { limits: { model: { outputBytes: 20 } } };
     const passed = await Promise.all(
       [1, 2]
         .map((at) => ANSWERS[at - 1] as Answer)

@@ -172,7 +172,7 @@ describe('runTools', () => {
 
   it('[T-02] ends with `length` at the limit of rounds', async () => {
     const again = [1, 2, 3].map((at) => sends(callsJson({ ...LOOK, id: `c${at}`, arguments: `{"at":${at}}` })));
-    const { reported, requested: bodies } = await requested(again, {}, { limits: { toolIterations: 2 } });
+    const { reported, requested: bodies } = await requested(again, {}, { limits: { tools: { iterations: 2 } } });
     expect({ finish: (reported as JsonObject).finish, rounds: bodies.length }).toEqual({ finish: 'length', rounds: 3 });
   });
 
@@ -425,7 +425,7 @@ describe('runTools', () => {
       more();
     };
     const { handler } = handlerOf(fast);
-    const step = runTools({ tools, limits: { outputBytes: 1e9 }, store: memoryStore(), handler }) as Step;
+    const step = runTools({ tools, limits: { model: { outputBytes: 1e9 } }, store: memoryStore(), handler }) as Step;
     await withHost([step], async ({ url }) => {
       const body = JSON.stringify({ ...CHAT, stream: true });
       const head = `POST /chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;

@@ -19,7 +19,7 @@ function post(path: string, body: object = { model: 'm', input: 'Hi', stream: tr
 /** A stream of an endless model, and its reader. */
 async function streaming(signal?: AbortSignal) {
   const model: EndlessModel = endlessModel();
-  const handler = handlerOf({ upstream: model.upstream, limits: { outputBytes: 2 ** 30 } });
+  const handler = handlerOf({ upstream: model.upstream, limits: { model: { outputBytes: 2 ** 30 } } });
   const response = await handler(post('/responses', undefined, signal));
   const reader = response.body?.getReader();
   if (!reader) throw new Error('There is no body.');
@@ -170,7 +170,10 @@ describe('toWebHandler', () => {
     ],
     [{ basePath: 'v1' }, "toWebHandler: basePath must be a path such as '/v1', without a slash at its end, got 'v1'"],
     [{ scope: 'me' }, "toWebHandler: scope must be a function, got 'me'"],
-    [{ limits: { bodyBytes: 0 } }, 'toWebHandler: limits: bodyBytes must be a positive number, got 0'],
+    [
+      { limits: { request: { bodyBytes: 0 } } },
+      'toWebHandler: limits.request: bodyBytes must be a positive number, got 0',
+    ],
     [{ base: '/v1' }, "toWebHandler: unknown option 'base'; known are"],
   ])('[X-03] Web handler refuses %j at creation', (options, message) => {
     expect(() => toWebHandler(options)).toThrow(new RegExp(`^${message.replace(/[()[\].?]/g, '\\$&')}`));
@@ -179,7 +182,7 @@ describe('toWebHandler', () => {
   it('[X-03] Web handler ends an answer whose headers are not valid', async () => {
     const admit = async () => ({ headers: { 'x-tenant': 'Zo\u2603' }, count() {} });
     const budget = { admit, resume: () => ({ headers: {}, count() {} }) };
-    const handler = handlerOf({ budget, limits: { concurrentTurns: 1, queuedTurns: 0 } });
+    const handler = handlerOf({ budget, limits: { turns: { concurrentTurns: 1, queuedTurns: 0 } } });
     await expect(handler(post('/responses'))).rejects.toThrow('ByteString');
     await expect(handler(post('/responses'))).rejects.toThrow('ByteString');
   });

@@ -100,7 +100,7 @@ describe('a client that does not read', () => {
   }
 
   it('[S-15] [P-10] holds the model server back, is not read ahead for, and can read on', async () => {
-    app = await startSocketApp({ limits: { outputBytes: Number.POSITIVE_INFINITY } });
+    app = await startSocketApp({ limits: { model: { outputBytes: Number.POSITIVE_INFINITY } } });
     let written = 0;
     app.fake.reply(ENDLESS);
     app.server.prependListener('upgrade', (_, socket: Socket) => {
@@ -122,7 +122,7 @@ describe('a client that does not read', () => {
   });
 
   it('[S-15] and sends pings without end is not answered without end', async () => {
-    app = await startSocketApp({ limits: { outputBytes: Number.POSITIVE_INFINITY } });
+    app = await startSocketApp({ limits: { model: { outputBytes: Number.POSITIVE_INFINITY } } });
     app.fake.reply(ENDLESS);
     const upgraded = once(app.server, 'upgrade') as Promise<[unknown, Socket]>;
     const talk = await app.connect();
@@ -138,7 +138,7 @@ describe('a client that does not read', () => {
   });
 
   it('[S-15] and sends requests without end is not answered without end', async () => {
-    app = await startSocketApp({ maxQueued: 1, limits: { outputBytes: Number.POSITIVE_INFINITY } });
+    app = await startSocketApp({ maxQueued: 1, limits: { model: { outputBytes: Number.POSITIVE_INFINITY } } });
     app.fake.reply(ENDLESS);
     const talk = await app.connect();
     stopReading(talk);
@@ -235,7 +235,9 @@ describe('a WebSocket that drains', () => {
   });
 
   it('[S-15] cuts off a client that does not read', async () => {
-    app = await startSocketApp({ limits: { ...HOUR_LONG_LIMITS, outputBytes: Number.POSITIVE_INFINITY } });
+    app = await startSocketApp({
+      limits: { ...HOUR_LONG_LIMITS, model: { ...HOUR_LONG_LIMITS.model, outputBytes: Number.POSITIVE_INFINITY } },
+    });
     app.fake.reply(ENDLESS);
     const talk = await app.connect();
     stopReading(talk);

@@ -152,7 +152,7 @@ describe('a message of a type that nobody answers', () => {
 
 describe('a frame', () => {
   beforeEach(async () => {
-    app = await startSocketApp({ limits: { bodyBytes: 1000 } });
+    app = await startSocketApp({ limits: { request: { bodyBytes: 1000 } } });
   });
 
   const sized = (bytes: number) => {
@@ -243,7 +243,7 @@ describe('many messages at once', () => {
   });
 
   it('[S-15] may wait with no more bytes than a body has', async () => {
-    app = await startSocketApp({ limits: { bodyBytes: 1000 } });
+    app = await startSocketApp({ limits: { request: { bodyBytes: 1000 } } });
     app.fake.reply({ body: textStream('Hello'), firstByteDelayMs: 100 });
     const talk = await app.connect();
     for (let count = 0; count < 3; count += 1) talk.create({ input: 'x'.repeat(600) });

@@ -25,7 +25,10 @@ describe('attachResponsesWebSocket', () => {
     [{ maxQueued: 0 }, 'attachResponsesWebSocket: maxQueued must be a positive whole number, got 0'],
     [{ memoryBytes: 0.5 }, 'attachResponsesWebSocket: memoryBytes must be a positive whole number, got 0.5'],
     [{ reasoning: 'loud' }, /^attachResponsesWebSocket: reasoning must be one of .*, got 'loud'$/],
-    [{ limits: { bodyBytes: -1 } }, 'attachResponsesWebSocket: limits: bodyBytes must be a positive number, got -1'],
+    [
+      { limits: { request: { bodyBytes: -1 } } },
+      'attachResponsesWebSocket: limits.request: bodyBytes must be a positive number, got -1',
+    ],
   ])('[S-15] refuses %j', (options, message) => {
     const server = createServer();
     // The cast: that they are wrong is the point.

@@ -8,7 +8,7 @@ import { endlessModel, takenInAll } from '../../support/unread-client.ts';
 import { type SocketApp, startSocketApp } from './support.ts';
 
 const BODIES = 1_000_000;
-const limits = { bodiesBytes: BODIES } as const;
+const limits = { request: { bodiesBytes: BODIES } } as const;
 
 let app: SocketApp;
 const sockets: WebSocket[] = [];

@@ -230,7 +230,7 @@ describe('response.steer', () => {
   });
 
   it('[X-13] is bounded in bytes', async () => {
-    const { talk, done } = await startLooking({ limits: { bodyBytes: 2_000 } });
+    const { talk, done } = await startLooking({ limits: { request: { bodyBytes: 2_000 } } });
     talk.create();
     const id = await begun(talk);
     for (let count = 0; count < 2; count += 1) steer(talk, id, 'x'.repeat(1_000));

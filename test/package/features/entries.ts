@@ -6,7 +6,7 @@ import {
   type DrainableRouter,
   type Hooks,
   heartbeat,
-  type Limits,
+  type LimitOptions,
   responsesRouter,
   type Upstream,
 } from 'express-open-responses';
@@ -64,7 +64,7 @@ const hooks: Hooks = {
   onResponse: ({ usage, cost }) => void [usage, cost],
   onError: (error: ApiError) => void error.status,
 };
-const limits: Partial<Limits> = { bodyBytes: 1024 };
+const limits: LimitOptions = { request: { bodyBytes: 1024 } };
 const mcp: McpToolsOptions = { servers: { files: { command: 'npx', args: [] } } };
 const images: ImageGenerationOptions = { baseURL: 'http://localhost:8080/v1' };
 const runtimes: readonly CodeRuntime[] = [pyodideRuntime(), containerRuntime({ image: 'python:3.13-slim' })];

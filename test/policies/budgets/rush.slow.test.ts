@@ -76,7 +76,7 @@ describe('[C-28] 10,000 streams that one tenant opens at once', () => {
     const { upstream, calls, open } = heldModel();
     const scope = (request: { readonly headers: Headers }) => String(request.headers.get('authorization'));
     const budget = tokenBudget({ limiter: { points: 100 * TOKENS, duration: 600 }, reserve: { tokens: TOKENS } });
-    const limits = { concurrentTurnsPerTenant: 40, queuedTurns: 200 };
+    const limits = { turns: { concurrentTurnsPerTenant: 40, queuedTurns: 200 } };
     const handle = toWebHandler({
       upstream,
       store: memoryStore(),

@@ -28,7 +28,7 @@ it('[C-28] [S-15] cost nothing where no answer is wanted', async () => {
 });
 
 it('[P-10] [S-15] wait for a place, each in its lane', async () => {
-  app = await startSocketApp({ limits: { concurrentTurns: 1, queuedTurns: 10 } });
+  app = await startSocketApp({ limits: { turns: { concurrentTurns: 1, queuedTurns: 10 } } });
   app.fake.reply({ body: textStream('Hello'), firstByteDelayMs: 30 });
   const talk = await app.connect();
   for (const stream_id of ['a', 'b', 'c']) talk.create({ stream_id });

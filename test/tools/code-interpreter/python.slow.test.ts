@@ -18,7 +18,7 @@ describe('real Python', () => {
       const runtime = BWRAP ? undefined : pyodideRuntime({ isolation: 'process-only' });
       const tools = codeInterpreter({ runtime });
       try {
-        await withTools({ tools, limits: { toolTimeoutMs: PATIENCE } }, async ({ url, fake }) => {
+        await withTools({ tools, limits: { tools: { timeoutMs: PATIENCE } } }, async ({ url, fake }) => {
           fake.reply(runs(READ), says('12.'), runs(DRAW), runs('1 / 0'), says('Drawn.'));
           const client = openaiClient(url);
           const data = `data:text/csv;base64,${Buffer.from(CSV).toString('base64')}`;

@@ -165,7 +165,7 @@ describe('a request that asks for a code interpreter', () => {
   it('[T-11] has a failed item where the run took too long', async () => {
     const { tools } = interpreter();
     const { response } = await played(
-      { tools, limits: { toolTimeoutMs: 50 } },
+      { tools, limits: { tools: { timeoutMs: 50 } } },
       [runs('hang()'), says('Too slow.')],
       ASKING,
     );
@@ -191,7 +191,7 @@ describe('a request that asks for a code interpreter', () => {
   it('[T-11] informs the model where it runs the same code again and again', async () => {
     const { tools } = interpreter();
     const { requested } = await played(
-      { tools, limits: { repeatedCalls: 2 } },
+      { tools, limits: { tools: { repeatedCalls: 2 } } },
       [runs('1'), runs('1'), says('1.')],
       ASKING,
     );

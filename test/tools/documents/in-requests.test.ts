@@ -110,7 +110,7 @@ describeWhere(existsSync(WORKER), 'needs `npm run build`')('a document', () => {
   });
 
   it('[X-14] is a clear error if it is broken, too long, or too much with the others', async () => {
-    await start({ limits: { inputFileBytes: 900 } });
+    await start({ limits: { request: { fileBytes: 900 } } });
     const broken = ask(inline(DOCX.subarray(0, -30), 'a.docx')).catch(refusal);
     expect(await broken).toEqual([400, 'invalid_file', 'input[0].content[0].file_data']);
     const long = ask(inline(docxOf(paragraph('x'.repeat(1001))), 'a.docx')).catch(refusal);

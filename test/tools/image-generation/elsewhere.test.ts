@@ -47,7 +47,7 @@ describe('chat completions', () => {
 describe('chat completions', () => {
   it('[X-13] show no image that exceeds the limit of an answer, and the model is informed', async () => {
     const tools = imageGeneration({ baseURL: images.url });
-    const app = await startChatApp({ tools, limits: { outputBytes: 10_000 } });
+    const app = await startChatApp({ tools, limits: { model: { outputBytes: 10_000 } } });
     try {
       images.answer(json({ data: [{ b64_json: 'A'.repeat(8_000) }] }));
       app.fake.reply(draws('A cat.', 'A dog.'), says('Done.'));

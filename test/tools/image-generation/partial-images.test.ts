@@ -119,7 +119,7 @@ describe('unfinished images', () => {
         expect([shown(list).length, response.output]).toMatchObject([1, [{ status: 'completed' }, {}]]);
       },
       {},
-      { limits: { outputBytes: 10_000 } },
+      { limits: { model: { outputBytes: 10_000 } } },
     ));
 
   it('[X-13] of a provider of the host’s own are checked, and shown in its order', async () => {
@@ -156,6 +156,6 @@ describe('an image that exceeds the response’s limit', () => {
         expect(response.output).toMatchObject([{ status: 'failed', result: null }, { type: 'message' }]);
       },
       {},
-      { limits: { outputBytes: 10_000 } },
+      { limits: { model: { outputBytes: 10_000 } } },
     ));
 });

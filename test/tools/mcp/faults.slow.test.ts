@@ -12,8 +12,8 @@ afterEach(closeAll);
 
 const SCRIPT = new URL('../../support/mcp-faulty.mjs', import.meta.url).pathname;
 /** Long enough for a busy machine; short where a test waits for the end. */
-const PATIENT = { connectTimeoutMs: 30_000, toolTimeoutMs: 30_000, toolMaxMs: 30_000 };
-const HASTY = { ...PATIENT, toolTimeoutMs: 2_000, toolMaxMs: 3_000 };
+const PATIENT = { connectTimeoutMs: 30_000, timeoutMs: 30_000, maxMs: 30_000 };
+const HASTY = { ...PATIENT, timeoutMs: 2_000, maxMs: 3_000 };
 
 function faulty(fault: string): McpServerConfig {
   return { command: process.execPath, args: [SCRIPT, fault] };
@@ -43,7 +43,7 @@ async function turnWith(
   const { connectTimeoutMs, ...toolLimits } = limits;
   const good = { url: (await startServer()).url, include: ['echo'] };
   const tools = openTools({ bad, good }, { connectTimeoutMs });
-  const app = await startApp({ upstream, options: { tools, limits: toolLimits, logger: false } });
+  const app = await startApp({ upstream, options: { tools, limits: { tools: toolLimits }, logger: false } });
   closeLater(app.close);
   const { status, output } = await askJson(app.url);
   // The casts: the response's own items, and the body that the router sends.

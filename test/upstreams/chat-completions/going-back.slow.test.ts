@@ -289,7 +289,7 @@ describe('the state of a Chat Completions server', () => {
   });
 
   it('[V-01] counts against the limit of a response, however it comes', async () => {
-    const { url } = await start({}, { limits: { outputBytes: 10_000 } });
+    const { url } = await start({}, { limits: { model: { outputBytes: 10_000 } } });
     const entry = { type: 'reasoning.encrypted', data: 'x'.repeat(6000), index: 0 };
     const body = chatStream(
       { reasoning_details: [entry] },
