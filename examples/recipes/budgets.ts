@@ -15,8 +15,7 @@ const budget = tokenBudget({
   limits: {
     requests: { points: Number(process.env.REQUESTS_PER_MINUTE ?? 60), duration: minute },
     tokens: { points: Number(process.env.TOKENS_PER_MINUTE ?? 100_000), duration: minute },
-    // In millionths of a dollar: five dollars.
-    cost: { points: 5_000_000, duration: day },
+    cost: { dollars: 5, duration: day },
   },
   cost({ model, usage }) {
     const { input, output } = prices[model] ?? { input: 0, output: 0 };

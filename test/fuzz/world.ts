@@ -115,7 +115,7 @@ function appOver(upstreams: ReturnType<typeof upstreamsOf>, mcpUrl: string, behi
   mount(app, '/sqlite', { ...QUIET, upstream: upstreams.chat, store: sqliteStore({ database: opened }) });
   app.use('/v1', filesRouter({ files: memoryFiles(), logger: false, scope: () => 'everyone' }));
   const inspector = createInspector({ maxResponses: 50 });
-  const budget = tokenBudget({ limits: { cost: { points: 1e12, duration: 60 } }, cost: () => 1 });
+  const budget = tokenBudget({ limits: { cost: { dollars: 1e6, duration: 60 } }, cost: () => 1 });
   const pooled = balanced([tracedUpstream(upstreams.chat)]);
   mount(
     app,

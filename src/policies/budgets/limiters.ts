@@ -31,6 +31,14 @@ export interface LimitWindow {
   readonly duration: number;
 }
 
+/** A limit of cost in the memory of the process: so many dollars in so many seconds. */
+export interface DollarWindow {
+  /** The dollars of one window, such as 0.05; counted in millionths. */
+  readonly dollars: number;
+  /** Seconds. */
+  readonly duration: number;
+}
+
 /** A limiter that can be charged after a call. */
 export type Limiter = Required<PointLimiter>;
 
@@ -40,8 +48,16 @@ const MAX_KEYS = 100_000;
 const REQUEST_METHODS = ['consume'] as const;
 const ALL_METHODS = ['consume', 'get', 'penalty'] as const;
 
+const POINTS_PER_DOLLAR = 1_000_000;
+
+/** The points of an amount: whole millionths, since databases count whole points and sums of fractions are not exact. */
+export function dollarPoints(dollars: number): number {
+  return Math.round(dollars * POINTS_PER_DOLLAR);
+}
+
 /** The limiter of an option; throws a `TypeError` that says what to give. */
 export function readLimiter(option: string, value: unknown): Limiter {
+  if (option === COST) return readCostLimiter(value);
   const methods = option === 'limits.requests' ? REQUEST_METHODS : ALL_METHODS;
   if (isRecord(value) && isPositive(value.points)) {
     // The cast: it has the methods that are called.
@@ -52,6 +68,25 @@ export function readLimiter(option: string, value: unknown): Limiter {
   throw new TypeError(
     `tokenBudget: ${option} must be { points, duration } with a duration in seconds, or a limiter with ${methods.join(', ')}, such as RateLimiterRedis of rate-limiter-flexible (npm install rate-limiter-flexible), got ${inspect(value, { depth: 0 })}`,
   );
+}
+
+const COST = 'limits.cost';
+
+/** The limiter of dollars; a host's own counts millionths. Points of the host's are refused, as they could be either. */
+function readCostLimiter(value: unknown): Limiter {
+  if (isRecord(value) && ALL_METHODS.every((method) => typeof value[method] === 'function') && isPositive(value.points))
+    // The cast: it has the methods that are called.
+    return value as unknown as Limiter;
+  if (isRecord(value) && isDollars(value.dollars) && isPositive(value.duration) && value.points === undefined)
+    return new MemoryLimiter({ points: dollarPoints(value.dollars), duration: value.duration });
+  throw new TypeError(
+    `tokenBudget: ${COST} must be { dollars, duration } with a duration in seconds, or a limiter with ${ALL_METHODS.join(', ')} whose points are millionths of a dollar, such as RateLimiterRedis of rate-limiter-flexible (npm install rate-limiter-flexible), got ${inspect(value, { depth: 0 })}`,
+  );
+}
+
+/** Whether the value is an amount that can be counted: a millionth at least. */
+export function isDollars(value: unknown): value is number {
+  return isPositive(value) && dollarPoints(value) >= 1;
 }
 
 function isPositive(value: unknown): value is number {

@@ -1,8 +1,9 @@
 /** What running turns hold back of a tenant's budget: many at once would otherwise pass a limit that none of them has reached. */
 import { checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
+import { dollarPoints, isDollars } from './limiters.ts';
 import type { LimitState } from './rate-limit-headers.ts';
 
-/** The points that a running turn holds back of the limits of those names. */
+/** What a running turn holds back of the limits of those names. */
 export interface BudgetReserve {
   /** Tokens that the model reads. */
   readonly inputTokens?: number | undefined;
@@ -10,7 +11,7 @@ export interface BudgetReserve {
   readonly outputTokens?: number | undefined;
   /** Both together. */
   readonly tokens?: number | undefined;
-  /** Millionths of a dollar. */
+  /** Dollars, such as 0.05. */
   readonly cost?: number | undefined;
 }
 
@@ -64,13 +65,15 @@ export class Reserve {
 const points: OptionCheck = (value) =>
   (typeof value === 'number' && value > 0 && Number.isFinite(value)) || 'a number over 0';
 
+const dollars: OptionCheck = (value) => isDollars(value) || 'dollars, a millionth at least';
+
 /** The reserve of limits that are set; throws a `TypeError` for any other, and for bad points. */
 export function readReserve(reserve: BudgetReserve, limited: ReadonlySet<string>): Readonly<Record<string, number>> {
-  const checks = { inputTokens: points, outputTokens: points, tokens: points, cost: points };
+  const checks = { inputTokens: points, outputTokens: points, tokens: points, cost: dollars };
   checkOptions('tokenBudget: reserve', reserve, checks);
   const heldPoints = Object.entries(reserve).filter(([, points]) => points !== undefined);
   const unlimited = heldPoints.find(([kind]) => !limited.has(kind));
   if (unlimited)
     throw new TypeError(`tokenBudget: reserve: ${unlimited[0]} has no limit of which it could be held back`);
-  return Object.fromEntries(heldPoints);
+  return Object.fromEntries(heldPoints.map(([kind, held]) => [kind, kind === 'cost' ? dollarPoints(held) : held]));
 }

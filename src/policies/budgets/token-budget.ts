@@ -14,11 +14,19 @@ import { reportedModel } from '../../protocol/printable.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { budgetMiddleware } from './budget-middleware.ts';
 import { DAY_MS, memoryLedger, type UsageLedger, type UsageRow, utcDay } from './ledger.ts';
-import { type Limiter, type LimitWindow, type PointLimiter, type PointsLeft, readLimiter } from './limiters.ts';
+import {
+  type DollarWindow,
+  dollarPoints,
+  type Limiter,
+  type LimitWindow,
+  type PointLimiter,
+  type PointsLeft,
+  readLimiter,
+} from './limiters.ts';
 import { durationText, rateLimitHeaders } from './rate-limit-headers.ts';
 import { type BudgetReserve, type KindState, Reserve, readReserve } from './reserve.ts';
 
-/** What a tenant may use: each a limiter of `rate-limiter-flexible`, or `{ points, duration }` for one in memory. */
+/** What a tenant may use: each a limiter of `rate-limiter-flexible`, or `{ points, duration }` for one in memory, `{ dollars, duration }` for cost. */
 export interface BudgetLimits {
   /** Requests that call a model. */
   readonly requests?: PointLimiter | LimitWindow | undefined;
@@ -28,8 +36,8 @@ export interface BudgetLimits {
   readonly outputTokens?: PointLimiter | LimitWindow | undefined;
   /** Both together. */
   readonly tokens?: PointLimiter | LimitWindow | undefined;
-  /** Millionths of a dollar, since databases count whole points: 5,000,000 are five dollars. */
-  readonly cost?: PointLimiter | LimitWindow | undefined;
+  /** Dollars, such as 0.05. A limiter of your own counts millionths of them, since databases count whole points. */
+  readonly cost?: PointLimiter | DollarWindow | undefined;
 }
 
 /** The options of `tokenBudget`. */
@@ -139,7 +147,6 @@ const KINDS: Readonly<Record<Kind, string>> = {
   cost: 'the cost',
 };
 
-const PER_DOLLAR = 1_000_000;
 /** The most points of one charge: what an integer of PostgreSQL holds. */
 const MAX_POINTS = 2 ** 31 - 1;
 const MAX_REPORT_DAYS = 3660;
@@ -252,7 +259,7 @@ class TenantBudgets {
     const { model, usage } = call;
     const { input_tokens: inputTokens, output_tokens: outputTokens, total_tokens: tokens } = usage;
     const dollars = cost ?? this.priceOf(call);
-    const points = { requests: untaken, inputTokens, outputTokens, tokens, cost: Math.round(dollars * PER_DOLLAR) };
+    const points = { requests: untaken, inputTokens, outputTokens, tokens, cost: dollarPoints(dollars) };
     for (const [kind, limiter] of this.limiters) {
       const charge = Math.min(points[kind], MAX_POINTS);
       if (charge > 0) this.runInBackground(() => limiter.penalty(limiterKey(kind, tenant), charge));

@@ -243,7 +243,7 @@ it('[C-28] tenants are charged apart', async () => {
 });
 
 it('[C-28] the cost that the model server reports is charged', async () => {
-  await start({ budget: { limits: { cost: { points: 1_500_000, duration: 60 } }, cost: () => 99 } });
+  await start({ budget: { limits: { cost: { dollars: 1.5, duration: 60 } }, cost: () => 99 } });
   const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2, cost: 1 };
   app.fake.reply({ body: chatCompletion('Hello', { usage }) });
   const statuses: number[] = [];

@@ -15,6 +15,7 @@ import { RecentMap } from '../../../src/policies/budgets/recent-map.ts';
 import { ApiError } from '../../../src/protocol/errors.ts';
 import { NO_USAGE } from '../../../src/protocol/events.ts';
 
+const POINTS = { points: 5_000_000, duration: 60 };
 const MINUTE = { points: 10, duration: 60 };
 const DAY = 24 * 60 * 60;
 
@@ -141,8 +142,8 @@ describe.each(limiters)('[C-28] the reserve of running turns, with limits %s', (
 });
 
 it('[C-28] a quota that running turns hold is not used up', async () => {
-  const limits = { cost: { points: 10, duration: 30 * DAY } };
-  const budget = tokenBudget({ limits, reserve: { cost: 10 } });
+  const limits = { cost: { dollars: 0.05, duration: 30 * DAY } };
+  const budget = tokenBudget({ limits, reserve: { cost: 0.05 } });
   await budget.admit('a');
   const { code, headers } = await refusalOf(budget);
   expect([code, headers['retry-after']]).toEqual(['rate_limit_exceeded', '1']);
@@ -192,7 +193,7 @@ it('[C-28] who is over a limit learns when to try again, as from OpenAI', async 
 
 it('[C-28] a budget that is used up for longer than a day is a quota', async () => {
   const budget = tokenBudget({
-    limits: { cost: { points: 5_000_000, duration: 30 * DAY }, requests: { points: 3, duration: 1 } },
+    limits: { cost: { dollars: 5, duration: 30 * DAY }, requests: { points: 3, duration: 1 } },
     cost: ({ usage: { total_tokens: tokens } }) => tokens,
   });
   await use(budget, 'a', 2, 2);
@@ -258,6 +259,23 @@ it('[C-28] charges are never refused, since the answer is written already', asyn
 });
 
 describe('the cost', () => {
+  it('is limited in dollars, exactly: ten calls for a cent each are ten cents', async () => {
+    const budget = tokenBudget({ limits: { cost: { dollars: 0.1, duration: 60 } } });
+    const outcomes: string[] = [];
+    for (let count = 0; count < 10; count += 1) {
+      outcomes.push(await outcomeOf(budget, 'a'));
+      budget.resume('a').count({ model: 'm', usage: usage(1, 1), cost: 0.01 });
+    }
+    expect([outcomes, await outcomeOf(budget, 'a')]).toEqual([Array(10).fill('admitted'), 'rate_limit_exceeded']);
+  });
+
+  it('is held back in dollars', async () => {
+    const limits = { cost: { dollars: 0.3, duration: 60 } };
+    const budget = tokenBudget({ limits, reserve: { cost: 0.1 } });
+    for (let count = 0; count < 3; count += 1) await budget.admit('a');
+    expect((await refusalOf(budget)).code).toBe('rate_limit_exceeded');
+  });
+
   it('is what the model server reports, and otherwise what the host says', async () => {
     const budget = tokenBudget({ cost: ({ model, usage: { input_tokens: input } }) => (model === 'dear' ? input : 0) });
     await use(budget, 'a', 3, 1, 'dear');
@@ -273,7 +291,7 @@ describe('the cost', () => {
       throw new Error('no price');
     },
   ])('counts as nothing where the host does not know it: %s', async (cost) => {
-    const budget = tokenBudget({ cost, limits: { cost: MINUTE } });
+    const budget = tokenBudget({ cost, limits: { cost: { dollars: 1, duration: 60 } } });
     await use(budget, 'a', 3, 1);
     expect((await budget.report({ tenant: 'a' })).map((row) => row.cost)).toEqual([0]);
   });
@@ -392,6 +410,18 @@ describe('options', () => {
     [
       { limiter: { points: 5, duration: -1 } },
       /limiter must be \{ points, duration \}.*got \{ points: 5, duration: -1 \}/,
+    ],
+    [
+      { limits: { cost: POINTS } },
+      /limits\.cost must be \{ dollars, duration \}.*millionths of a dollar.*got \{ points: 5000000, duration: 60 \}/,
+    ],
+    [{ limits: { cost: { dollars: 0.000_000_4, duration: 60 } } }, /limits\.cost must be \{ dollars, duration \}/],
+    [{ limits: { cost: { dollars: '5', duration: 60 } } }, /limits\.cost must be \{ dollars, duration \}/],
+    [{ limits: { cost: { dollars: 5, duration: 0 } } }, /limits\.cost must be \{ dollars, duration \}/],
+    [{ limits: { tokens: { dollars: 5, duration: 60 } } }, /limits\.tokens must be \{ points, duration \}/],
+    [
+      { limits: { cost: { dollars: 5, duration: 60 } }, reserve: { cost: 0 } },
+      /reserve: cost must be dollars, a millionth at least, got 0/,
     ],
     [{ limiter: MINUTE, limits: { tokens: MINUTE } }, /limiter and limits\.tokens are the same limit/],
     [{ reserve: 5 }, /reserve must be an object, got 5/],
