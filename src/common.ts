@@ -7,14 +7,13 @@ export type { TokenOptions } from './engine/tokens/settings.ts';
 export type { TextCounter } from './engine/tokens/tokenizer.ts';
 export { toWebHandler, type WebHandler, type WebHandlerOptions } from './hosts/web/to-web-handler.ts';
 export type { BackgroundEngine, BackgroundWorker, ClaimedRun } from './ports/background/background-engine.ts';
-export {
-  type ClaimedLog,
-  type EventLog,
-  type LogAppend,
-  type LogHead,
-  type LogPage,
-  type NewEventLog,
-  UnreadableLog,
+export type {
+  ClaimedLog,
+  EventLog,
+  LogAppend,
+  LogHead,
+  LogPage,
+  NewEventLog,
 } from './ports/background/event-log.ts';
 export type { DialectName } from './ports/dialect.ts';
 export type { FileFetcher } from './ports/files/file-fetcher.ts';
@@ -55,20 +54,20 @@ export type {
 export type { LogFields, Logger } from './ports/host/logger.ts';
 export type { Prompt, PromptQuery, PromptsOf } from './ports/prompts.ts';
 export type { RemoteServer, RemoteServers } from './ports/remote-servers.ts';
-export {
-  type AppendAnswer,
-  type AppendTerms,
-  type ConversationStore,
-  type ItemPage,
-  type ItemPageQuery,
-  type MaybePromise,
-  type ResponseKey,
-  type ResponseStore,
-  type StoredConversation,
-  type StoredResponse,
-  TooManyBytes,
-  type TurnFence,
+export type {
+  AppendAnswer,
+  AppendTerms,
+  ConversationStore,
+  ItemPage,
+  ItemPageQuery,
+  MaybePromise,
+  ResponseKey,
+  ResponseStore,
+  StoredConversation,
+  StoredResponse,
+  TurnFence,
 } from './ports/store.ts';
+export { StoreError, type StoreErrorCode } from './ports/store-error.ts';
 export type {
   ApprovalPolicy,
   ApprovalQuestion,

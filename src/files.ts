@@ -2,20 +2,20 @@
 export type { FileQuota } from './apis/files/limits.ts';
 export { type FilesRouterOptions, filesRouter } from './hosts/express/files-router.ts';
 export type { Scope } from './hosts/express/handle.ts';
-export {
-  type ByteRange,
-  type FileDetails,
-  type FilePage,
-  type FilePageQuery,
-  FileQuotaExceeded,
-  type FileStore,
-  type FileUpload,
-  type FileUsage,
-  type StoredFile,
+export type {
+  ByteRange,
+  FileDetails,
+  FilePage,
+  FilePageQuery,
+  FileStore,
+  FileUpload,
+  FileUsage,
+  StoredFile,
 } from './ports/files/file-store.ts';
 export type { Hooks } from './ports/hooks.ts';
 export type { LogFields, Logger } from './ports/host/logger.ts';
 export type { MaybePromise, ResponseKey } from './ports/store.ts';
+export { StoreError, type StoreErrorCode } from './ports/store-error.ts';
 export { createFiles, type FilesOptions } from './server/files-api.ts';
 export type { ApiRequest, ServedApi } from './server/served-routes.ts';
 export { type DiskFilesOptions, diskFiles } from './stores/disk/disk-files.ts';

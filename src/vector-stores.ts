@@ -19,6 +19,7 @@ export type { TextDocument, TextReader } from './ports/files/text-reader.ts';
 export type { Hooks } from './ports/hooks.ts';
 export type { LogFields, Logger } from './ports/host/logger.ts';
 export type { MaybePromise, ResponseKey } from './ports/store.ts';
+export { StoreError, type StoreErrorCode } from './ports/store-error.ts';
 export type {
   AttributeCombination,
   AttributeComparison,
@@ -28,26 +29,25 @@ export type {
 } from './ports/vectors/attributes.ts';
 export { matches } from './ports/vectors/attributes.ts';
 export { type Embedder, EmbeddingError } from './ports/vectors/embedder.ts';
-export {
-  type Chunk,
-  type Chunking,
-  type ChunkQuery,
-  DimensionMismatch,
-  type FileCounts,
-  type FoundChunk,
-  type IndexingClaim,
-  type IndexingEnd,
-  type IndexingError,
-  type IndexingStatus,
-  type NewVectorFile,
-  type StoredVectorStore,
-  type VectorBatch,
-  type VectorFile,
-  type VectorFileKey,
-  type VectorFilesQuery,
-  type VectorIndex,
-  type VectorPage,
-  type VectorPageQuery,
+export type {
+  Chunk,
+  Chunking,
+  ChunkQuery,
+  FileCounts,
+  FoundChunk,
+  IndexingClaim,
+  IndexingEnd,
+  IndexingError,
+  IndexingStatus,
+  NewVectorFile,
+  StoredVectorStore,
+  VectorBatch,
+  VectorFile,
+  VectorFileKey,
+  VectorFilesQuery,
+  VectorIndex,
+  VectorPage,
+  VectorPageQuery,
 } from './ports/vectors/vector-index.ts';
 export type { ApiRequest, ServedApi } from './server/served-routes.ts';
 export { createVectorStoresApi, type VectorStoresApiOptions } from './server/vector-stores-api.ts';

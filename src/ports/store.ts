@@ -6,6 +6,7 @@ import { isPromise } from '../protocol/record.ts';
 import type { EventLog } from './background/event-log.ts';
 import type { MaybePromise, ResponseKey } from './background/response-key.ts';
 import { withTimeout } from './host/in-time.ts';
+import { tooManyBytes } from './store-error.ts';
 
 export type { MaybePromise, ResponseKey } from './background/response-key.ts';
 
@@ -51,7 +52,7 @@ export interface ResponseStore {
   delete(key: ResponseKey): MaybePromise<boolean>;
   /**
    * The response and its ancestors, newest first, at most `limit` of them, in one round trip; shorter if an ancestor is
-   * missing. Without it the core walks with `get`. Throws `TooManyBytes` if they take more than `maxBytes` of JSON as
+   * missing. Without it the core walks with `get`. Throws a `StoreError` (`too_many_bytes`) if they take more than `maxBytes` of JSON as
    * the store keeps it, without reading the rest; no bound if that is absent.
    */
   readonly chain?:
@@ -149,7 +150,7 @@ export interface ConversationStore {
    */
   append(key: ResponseKey, items: readonly Item[], terms?: AppendTerms): MaybePromise<AppendAnswer>;
   /**
-   * All items, oldest first; none if there is no such conversation. Throws `TooManyBytes`, without reading them, if
+   * All items, oldest first; none if there is no such conversation. Throws a `StoreError` (`too_many_bytes`), without reading them, if
    * they take more than `maxBytes` of JSON as the store keeps it.
    */
   items(key: ResponseKey, maxBytes?: number): MaybePromise<readonly Item[]>;
@@ -169,14 +170,6 @@ export interface ConversationStore {
 
 /** A store, or a part of one, that has each of its optional methods. */
 export type WithAll<Store> = { [Name in keyof Store]-?: NonNullable<Store[Name]> };
-
-/** The error of a store if a read exceeds the allowed bytes. */
-export class TooManyBytes extends Error {
-  override readonly name = 'TooManyBytes';
-  constructor(maxBytes: number) {
-    super(`More than ${maxBytes} bytes are kept there.`);
-  }
-}
 
 /** One string for scope and id; the length prefix keeps ("a", "b:c") and ("a:b", "c") apart. */
 export function storeKey({ scope, id }: ResponseKey): string {
@@ -218,7 +211,7 @@ export async function replaceIn(store: ResponseStore, response: StoredResponse, 
   return true;
 }
 
-/** The chain of `key`, newest first, by the store's own query or by walking. Throws `TooManyBytes`. */
+/** The chain of `key`, newest first, by the store's own query or by walking. Throws a `StoreError` (`too_many_bytes`). */
 export async function readChain(
   store: ResponseStore,
   key: ResponseKey,
@@ -245,20 +238,20 @@ export function withinBytes<List extends readonly unknown[]>(list: List, maxByte
   return list;
 }
 
-/** The list; throws `TooManyBytes` past `maxBytes`. Measured here if need be: a host's store may not implement the bound. */
+/** The list; throws a `StoreError` (`too_many_bytes`) past `maxBytes`. Measured here if need be: a host's store may not implement the bound. */
 export function checkListBytes<List extends readonly unknown[]>(list: List, maxBytes: number): List {
   const isMeasured = (measured.get(list) ?? Number.POSITIVE_INFINITY) <= maxBytes;
   return isMeasured ? list : byteBudget(maxBytes).take(list);
 }
 
-/** A budget of JSON bytes; `take` throws `TooManyBytes` when it is used up. */
+/** A budget of JSON bytes; `take` throws a `StoreError` (`too_many_bytes`) when it is used up. */
 export function byteBudget(maxBytes: number): { take<Value>(value: Value): Value } {
   let left = maxBytes;
   return {
     take(value) {
       if (left === Number.POSITIVE_INFINITY) return value;
       left -= leastBytes(value, left);
-      if (left < 0) throw new TooManyBytes(maxBytes);
+      if (left < 0) throw tooManyBytes(maxBytes);
       return value;
     },
   };

@@ -4,10 +4,11 @@ import { toStoredTurn, withLatestExpiry } from '../../engine/history/keep-turn.t
 import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { BackgroundEngine } from '../../ports/background/background-engine.ts';
-import { type EventLog, isUnreadable } from '../../ports/background/event-log.ts';
+import type { EventLog } from '../../ports/background/event-log.ts';
 import { notify, type Reports } from '../../ports/hooks.ts';
 import type { Sealer } from '../../ports/sealer.ts';
 import { fromStore, type ResponseKey, type StoredResponse, storedVersion } from '../../ports/store.ts';
+import { isStoreError } from '../../ports/store-error.ts';
 import { ApiError, toApiError } from '../../protocol/errors.ts';
 import type { OutputItem } from '../../protocol/items.ts';
 import type { PullStream } from '../../streams/pull-stream.ts';
@@ -164,7 +165,7 @@ async function readableIn(log: EventLog, key: ResponseKey): Promise<readonly Num
   try {
     return await readAll(log, key);
   } catch (error) {
-    if (error instanceof ApiError || isUnreadable(error)) return [];
+    if (error instanceof ApiError || isStoreError(error, 'unreadable_log')) return [];
     throw error;
   }
 }

@@ -3,9 +3,10 @@
 import { endRunning, toStoredTurn } from '../../engine/history/keep-turn.ts';
 import type { ResumedResponse } from '../../engine/turn/checkpoint.ts';
 import { failedEnd, storedEnd } from '../../engine/turn/late-end.ts';
-import { type EventLog, isUnreadable } from '../../ports/background/event-log.ts';
+import type { EventLog } from '../../ports/background/event-log.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { type ResponseStore, type StoredResponse, storedVersion } from '../../ports/store.ts';
+import { isStoreError } from '../../ports/store-error.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { IncompleteReason, TurnEnd, TurnEvent, Usage } from '../../protocol/events.ts';
 import type { OutputItem } from '../../protocol/items.ts';
@@ -46,7 +47,8 @@ export async function claimLog(log: EventLog, owned: StoredResponse): Promise<Cl
     const events = ended ? [] : await readAll(log, owned);
     return { request, ended, state, checkpoint: state.checkpoint, events, next };
   } catch (error) {
-    if (error instanceof SyntaxError || error instanceof ApiError || isUnreadable(error)) return UNREADABLE;
+    if (error instanceof SyntaxError || error instanceof ApiError || isStoreError(error, 'unreadable_log'))
+      return UNREADABLE;
     throw error;
   }
 }

@@ -2,8 +2,9 @@
 
 import { AsyncResource } from 'node:async_hooks';
 import type { Lifetime } from '../../engine/turn/lifetime.ts';
-import { isUnreadable, type LogHead } from '../../ports/background/event-log.ts';
+import type { LogHead } from '../../ports/background/event-log.ts';
 import { fromStore, type ResponseKey } from '../../ports/store.ts';
+import { isStoreError } from '../../ports/store-error.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { TurnEvent } from '../../protocol/events.ts';
 import { quotedId } from '../../protocol/ids.ts';
@@ -154,7 +155,7 @@ export class LogFollower extends Stage<string> {
 
   /** A store that is down for a while breaks no stream. */
   private readonly tryAgain = (error: ApiError): typeof LATER => {
-    if (isUnreadable(error.cause)) throw unreadable(error.cause);
+    if (isStoreError(error.cause, 'unreadable_log')) throw unreadable(error.cause);
     this.failingSince ??= performance.now();
     if (performance.now() - this.failingSince > MOST_RETRYING_MS) throw error;
     setTimeout(this.wake, RETRY_MS).unref();

@@ -73,7 +73,8 @@ class FilesEndpoints {
     }
     const details = () => uploadDetails(file, createdAt, limits);
     const quota = { files: limits.files, bytes: limits.tenantBytes };
-    return fromFiles(() => files.put({ scope, id: newFileId(), createdAt, content: content(), details, quota }));
+    const upload = { scope, id: newFileId(), createdAt, content: content(), details, quota };
+    return fromFiles(() => files.put(upload), upload);
   }
 
   async list({ scope, query }: EndpointRequest): Promise<JsonReply> {

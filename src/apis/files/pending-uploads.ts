@@ -1,6 +1,6 @@
 /** Uploads and their parts as files of a scope that no tenant has, so that any store keeps them and forgets them in an hour. */
 import { createHash, hash } from 'node:crypto';
-import { type FileStore, fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
+import { type FileStore, type FileUpload, fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
 import { isUntracked } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { fileIdOfUpload, newUploadId, quotedId, uploadedFileId } from '../../protocol/ids.ts';
@@ -63,16 +63,15 @@ export class PendingUploads {
     const id = newUploadId(UPLOAD);
     const createdAt = Date.now();
     const expiresAt = createdAt + UPLOAD_MS;
-    await fromFiles(() =>
-      this.files.put({
-        scope: uploadScope(scope),
-        id: String(fileIdOfUpload(UPLOAD, id)),
-        createdAt,
-        content: onePiece(Buffer.from(JSON.stringify(declared))),
-        details: () => ({ filename: id, purpose: UPLOAD, expiresAt }),
-        quota: this.quota,
-      }),
-    );
+    const file: FileUpload = {
+      scope: uploadScope(scope),
+      id: String(fileIdOfUpload(UPLOAD, id)),
+      createdAt,
+      content: onePiece(Buffer.from(JSON.stringify(declared))),
+      details: () => ({ filename: id, purpose: UPLOAD, expiresAt }),
+      quota: this.quota,
+    };
+    await fromFiles(() => this.files.put(file), file);
     return { ...declared, id, scope, createdAt, expiresAt };
   }
 
@@ -111,17 +110,16 @@ export class PendingUploads {
         yield piece;
       }
     }
-    return fromFiles(() =>
-      files.put({
-        scope: parts,
-        id: String(fileIdOfUpload('part', id)),
-        createdAt: Date.now(),
-        content: counted(),
-        // By its purpose it is found again.
-        details: () => ({ filename: id, purpose: uploadId, expiresAt }),
-        quota,
-      }),
-    );
+    const part: FileUpload = {
+      scope: parts,
+      id: String(fileIdOfUpload('part', id)),
+      createdAt: Date.now(),
+      content: counted(),
+      // By its purpose it is found again.
+      details: () => ({ filename: id, purpose: uploadId, expiresAt }),
+      quota,
+    };
+    return fromFiles(() => files.put(part), part);
   }
 
   /** The file of the parts, in this order. Throws `invalid_value` if they are not what was declared. */
@@ -148,9 +146,8 @@ export class PendingUploads {
     const createdAt = Date.now();
     const { scope, id } = upload;
     const details = () => declaredDetails(upload, createdAt, limits);
-    const file = await fromFiles(() =>
-      files.put({ scope, id: uploadedFileId(id), createdAt, content: content(), details, quota }),
-    );
+    const whole: FileUpload = { scope, id: uploadedFileId(id), createdAt, content: content(), details, quota };
+    const file = await fromFiles(() => files.put(whole), whole);
     await this.removeParts(upload);
     return file;
   }

@@ -1,5 +1,5 @@
 /** The running uploads: how many a tenant has, and how many bytes they have received. */
-import { checkQuota, type FileUsage } from '../../ports/files/file-store.ts';
+import { exceedsQuota, type FileUsage, fileQuotaExceeded } from '../../ports/files/file-store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { FileLimits } from './limits.ts';
 
@@ -45,9 +45,9 @@ export class UploadSlots {
         own += bytes;
         tally.bytes += bytes;
         const quota = { files, bytes: tenantBytes };
-        checkQuota(stored, own, quota);
         // Counted apart from stored files: an upload that has just been stored would count twice.
-        checkQuota({ files: 0, bytes: 0 }, tally.bytes, quota);
+        if (exceedsQuota(stored, own, quota) || exceedsQuota({ files: 0, bytes: 0 }, tally.bytes, quota))
+          throw fileQuotaExceeded(quota);
       },
       end: () => {
         tally.uploads -= 1;

@@ -11,8 +11,8 @@ import {
   type StoredConversation,
   type StoredResponse,
   storedVersion,
-  TooManyBytes,
 } from '../../ports/store.ts';
+import { isStoreError } from '../../ports/store-error.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isConversationId, quotedId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
@@ -45,7 +45,7 @@ export async function conversationItems(
   const conversations = requireConversations(store);
   return fromStore(() =>
     loadItems(conversations, key, maxBytes).catch((error: unknown) => {
-      throw error instanceof TooManyBytes ? conversationTooLong(maxBytes) : error;
+      throw isStoreError(error, 'too_many_bytes') ? conversationTooLong(maxBytes) : error;
     }),
   );
 }

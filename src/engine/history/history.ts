@@ -10,8 +10,8 @@ import {
   type MaybePromise,
   type ResponseStore,
   type StoredResponse,
-  TooManyBytes,
 } from '../../ports/store.ts';
+import { isStoreError } from '../../ports/store-error.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isResponseId, quotedId, responseIdOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
@@ -86,7 +86,7 @@ function historyTooLong(limit: string, param: string): ApiError {
 /** Converts an excess of bytes into the client's error; throws any other error unchanged. */
 function bytesRefusal(maxBytes: number, param: string): (error: unknown) => never {
   return (error) => {
-    throw error instanceof TooManyBytes ? historyTooLong(`${maxBytes} bytes`, param) : error;
+    throw isStoreError(error, 'too_many_bytes') ? historyTooLong(`${maxBytes} bytes`, param) : error;
   };
 }
 

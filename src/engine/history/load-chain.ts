@@ -11,8 +11,8 @@ import {
   readChain,
   type StoredResponse,
   storeKey,
-  TooManyBytes,
 } from '../../ports/store.ts';
+import { isStoreError } from '../../ports/store-error.ts';
 import type { Item } from '../../protocol/items.ts';
 import { withoutRepeatedIds } from '../request/item-pages.ts';
 
@@ -23,7 +23,7 @@ const MAX_LARGE_LOADS = 4;
 
 type Chain = readonly StoredResponse[];
 
-/** The chain of `key`, newest first, at most `limit` responses. Throws `TooManyBytes` past `maxBytes`. */
+/** The chain of `key`, newest first, at most `limit` responses. Throws a `StoreError` (`too_many_bytes`) past `maxBytes`. */
 export function loadChain(store: ResponseStore, key: ResponseKey, limit: number, maxBytes: number): Promise<Chain> {
   const tenant = limitScope(key.scope);
   const places = loadPlaces(store);
@@ -43,7 +43,7 @@ export function loadChain(store: ResponseStore, key: ResponseKey, limit: number,
 
 /**
  * All items of a conversation, oldest first; each request loads them itself, since others may append meanwhile. Throws
- * `TooManyBytes`.
+ * a `StoreError` (`too_many_bytes`).
  */
 export function loadItems(store: ConversationStore, key: ResponseKey, maxBytes: number): Promise<readonly Item[]> {
   async function load(bytes: number): Promise<readonly Item[]> {
@@ -69,7 +69,7 @@ async function loadBySize<Loaded>(
   try {
     return await small(SMALL_BYTES);
   } catch (error) {
-    if (!(error instanceof TooManyBytes)) throw error;
+    if (!isStoreError(error, 'too_many_bytes')) throw error;
     return large(maxBytes);
   }
 }

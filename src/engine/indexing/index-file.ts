@@ -3,15 +3,15 @@ import { setImmediate as breathe } from 'node:timers/promises';
 import type { FileStore, StoredFile } from '../../ports/files/file-store.ts';
 import type { TextDocument, TextReader } from '../../ports/files/text-reader.ts';
 import { withTimeout } from '../../ports/host/in-time.ts';
+import { isStoreError } from '../../ports/store-error.ts';
 import { type Embedder, EmbeddingError } from '../../ports/vectors/embedder.ts';
-import {
-  type Chunk,
-  type Chunking,
-  DimensionMismatch,
-  type IndexingClaim,
-  type IndexingEnd,
-  type IndexingError,
-  type VectorIndex,
+import type {
+  Chunk,
+  Chunking,
+  IndexingClaim,
+  IndexingEnd,
+  IndexingError,
+  VectorIndex,
 } from '../../ports/vectors/vector-index.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { wellFormed } from '../../protocol/printable.ts';
@@ -188,7 +188,7 @@ const MAX_RETRY_MS = 5 * 60_000;
 export function indexingFailure(error: unknown, claim: IndexingClaim, { attempts, now }: RetryTerms): IndexingEnd {
   if (error instanceof UnusableFile) return failedEnd(error.code, error.message);
   if (isFileFault(error)) return failedEnd(DOCUMENT_FAULTS[error.code] ?? 'invalid_file', error.message);
-  if (error instanceof DimensionMismatch)
+  if (isStoreError(error, 'dimension_mismatch'))
     return failedEnd('server_error', `${error.message} Another model embeds now: use a new vector store.`);
   const isFinal = error instanceof EmbeddingError && !error.retryable;
   // Only messages of embedding errors are shown; other messages may hold secrets.

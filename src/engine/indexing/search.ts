@@ -1,13 +1,9 @@
 /** Searches vector stores: by meaning and by words, and without files that are no longer there. */
 import type { FileStore } from '../../ports/files/file-store.ts';
+import { isStoreError } from '../../ports/store-error.ts';
 import type { Embedder } from '../../ports/vectors/embedder.ts';
 import { EmbeddingError } from '../../ports/vectors/embedder.ts';
-import {
-  type ChunkQuery,
-  DimensionMismatch,
-  type FoundChunk,
-  type VectorIndex,
-} from '../../ports/vectors/vector-index.ts';
+import type { ChunkQuery, FoundChunk, VectorIndex } from '../../ports/vectors/vector-index.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { embedQueries } from './embed-texts.ts';
 import { fromIndex } from './from-index.ts';
@@ -94,7 +90,7 @@ async function searchQuery(
 }
 
 function explainMismatch(error: unknown): never {
-  if (!(error instanceof DimensionMismatch)) throw error;
+  if (!isStoreError(error, 'dimension_mismatch')) throw error;
   const message = `${error.message} Another model made them: index the files again in a new vector store.`;
   throw new ApiError('invalid_value', message, { param: 'vector_store_id', cause: error });
 }

@@ -2,7 +2,8 @@
 
 import { loadChain } from '../../engine/history/load-chain.ts';
 import type { MemoryBudget } from '../../ports/queues/room.ts';
-import { type ResponseKey, type ResponseStore, type StoredResponse, TooManyBytes } from '../../ports/store.ts';
+import type { ResponseKey, ResponseStore, StoredResponse } from '../../ports/store.ts';
+import { tooManyBytes } from '../../ports/store-error.ts';
 import { isResponseId } from '../../protocol/ids.ts';
 
 /** The limits of one connection's memory; the bytes are those of JSON. */
@@ -110,7 +111,7 @@ export function connectionMemory(host: ResponseStore, settings: MemorySettings):
   return { turn, forget, close };
 }
 
-/** The remembered turns, newest first, then those in the host's store. Throws `TooManyBytes`. */
+/** The remembered turns, newest first, then those in the host's store. Throws a `StoreError` (`too_many_bytes`). */
 async function readChain(
   newest: Remembered | undefined,
   host: ResponseStore,
@@ -121,7 +122,7 @@ async function readChain(
   let left = maxBytes;
   for (let turn = newest; turn && chain.length < limit; turn = turn.before) {
     left -= turn.bytes;
-    if (left < 0) throw new TooManyBytes(maxBytes);
+    if (left < 0) throw tooManyBytes(maxBytes);
     chain.push(turn.stored);
   }
   const oldest = chain.at(-1);

@@ -51,16 +51,6 @@ export interface LogPage extends LogHead {
   readonly events: readonly string[];
 }
 
-/** The error of a log that holds something that cannot be read: trying again does not help. */
-export class UnreadableLog extends Error {
-  override readonly name = 'UnreadableLog';
-}
-
-/** Whether the error is an `UnreadableLog`, also of another copy of this package. */
-export function isUnreadable(error: unknown): boolean {
-  return error instanceof Error && error.name === 'UnreadableLog';
-}
-
 /**
  * Keeps one log of events for each response. Every method is one atomic step for all processes. A log that is missing,
  * deleted, expired or in another scope is never created by another method than `begin`.
@@ -74,7 +64,7 @@ export interface EventLog {
   append(key: ResponseKey, append: LogAppend): MaybePromise<boolean>;
   /**
    * Takes the log over: it has this epoch from now on. Returns undefined and changes nothing if the log is missing or
-   * its epoch is not lower. A log that has ended can be claimed, but not appended to. Throws `UnreadableLog` for a text
+   * its epoch is not lower. A log that has ended can be claimed, but not appended to. Throws a `StoreError` (`unreadable_log`) for a text
    * that the log cannot read.
    */
   claim(key: ResponseKey, epoch: number): MaybePromise<ClaimedLog | undefined>;
@@ -85,7 +75,7 @@ export interface EventLog {
   end(key: ResponseKey, epoch: number, until: number): MaybePromise<boolean>;
   /**
    * The events after this sequence number (-1 for all), oldest first: at least one if there is one, and no more than
-   * about `maxBytes` of JSON. Undefined if the log is missing. Throws `UnreadableLog` for a text that the log cannot read.
+   * about `maxBytes` of JSON. Undefined if the log is missing. Throws a `StoreError` (`unreadable_log`) for a text that the log cannot read.
    */
   read(key: ResponseKey, after: number, maxBytes: number): MaybePromise<LogPage | undefined>;
   /** The positions of these logs, in their order, in one round trip; undefined for a missing one. */

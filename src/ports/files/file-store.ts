@@ -1,6 +1,7 @@
 /** The port that stores uploaded files and finds them again, by tenant. */
 import { ApiError } from '../../protocol/errors.ts';
 import type { MaybePromise, ResponseKey } from '../background/response-key.ts';
+import { isStoreError, StoreError } from '../store-error.ts';
 
 /** What a client declares about a file; it may follow the bytes. */
 export interface FileDetails {
@@ -82,7 +83,7 @@ export interface FileStore {
   /**
    * Stores the content piece by piece, so that memory does not grow with the file, and returns the file. When it
    * resolves, every reader sees the whole file; until then, and after a failure or a crash, none sees anything of it.
-   * What a failed upload has written is given back. Throws `FileQuotaExceeded` if the tenant would have more than the
+   * What a failed upload has written is given back. Throws a `StoreError` (`file_quota_exceeded`) if the tenant would have more than the
    * quota: the check and the store are one step.
    */
   put(upload: FileUpload): MaybePromise<StoredFile>;
@@ -103,26 +104,27 @@ export interface FileStore {
   readonly close?: (() => MaybePromise<void>) | undefined;
 }
 
-/** Thrown by `put`: the tenant would have more than its quota. */
-export class FileQuotaExceeded extends ApiError {
-  constructor({ files, bytes }: FileUsage) {
-    const most = `at most ${files} files of ${bytes} bytes together`;
-    super('file_quota_exceeded', `Your files exceed what this server keeps for you: ${most}. Delete some first.`, {
-      param: 'file',
-    });
-  }
+/** Whether the tenant would have more than its quota with one more file of so many bytes. */
+export function exceedsQuota(used: FileUsage, bytes: number, quota: FileUsage): boolean {
+  return used.files + 1 > quota.files || used.bytes + bytes > quota.bytes;
 }
 
-/** Throws `FileQuotaExceeded` unless a file of so many bytes fits. */
-export function checkQuota(used: FileUsage, bytes: number, quota: FileUsage | undefined): void {
-  if (quota && (used.files + 1 > quota.files || used.bytes + bytes > quota.bytes)) throw new FileQuotaExceeded(quota);
+/** The client's error for a file that its quota has no room for. */
+export function fileQuotaExceeded({ files, bytes }: FileUsage): ApiError {
+  const most = `at most ${files} files of ${bytes} bytes together`;
+  const message = `Your files exceed what this server keeps for you: ${most}. Delete some first.`;
+  return new ApiError('file_quota_exceeded', message, { param: 'file' });
 }
 
-/** The file that an upload becomes. Throws what `details` throws, and `FileQuotaExceeded`. */
+/** The file that an upload becomes. Throws what `details` throws, and a `StoreError` (`file_quota_exceeded`). */
 export function finishedFile(upload: FileUpload, bytes: number, used: FileUsage): StoredFile {
   const { scope, id, createdAt, quota } = upload;
   const { filename, purpose, contentType, expiresAt } = upload.details();
-  checkQuota(used, bytes, quota);
+  if (quota && exceedsQuota(used, bytes, quota))
+    throw new StoreError(
+      'file_quota_exceeded',
+      `The tenant may have ${quota.files} files of ${quota.bytes} bytes together.`,
+    );
   return {
     ...{ scope, id, createdAt, bytes, filename, purpose },
     ...(contentType === undefined ? {} : { contentType }),
@@ -154,12 +156,16 @@ export function sumFileUsage(files: readonly StoredFile[]): FileUsage {
   return { files: files.length, bytes: files.reduce((sum, { bytes }) => sum + bytes, 0) };
 }
 
-/** Calls the store. Throws `store_error` if it fails. */
-export async function fromFiles<Value>(run: () => MaybePromise<Value>): Promise<Value> {
+/** Calls the store. Throws `file_quota_exceeded` where it refuses this upload for its quota, and `store_error` if it fails. */
+export async function fromFiles<Value>(
+  run: () => MaybePromise<Value>,
+  { quota }: Pick<FileUpload, 'quota'> = {},
+): Promise<Value> {
   try {
     return await run();
   } catch (cause) {
     if (cause instanceof ApiError) throw cause;
+    if (quota && isStoreError(cause, 'file_quota_exceeded')) throw fileQuotaExceeded(quota);
     throw new ApiError('store_error', 'The store of files failed.', { cause });
   }
 }

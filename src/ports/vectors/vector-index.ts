@@ -241,29 +241,20 @@ export interface VectorIndex {
   /** Keeps the claim until then. False: it is lost, since the file was deleted, cancelled, added again, or taken over. */
   extendClaim(claim: IndexingClaim, until: number): MaybePromise<boolean>;
   /**
-   * Stores the chunks that follow the first `from` ones, all or none, in place of those that were there. False: the claim is lost. Throws `DimensionMismatch` if an embedding
+   * Stores the chunks that follow the first `from` ones, all or none, in place of those that were there. False: the claim is lost. Throws a `StoreError` (`dimension_mismatch`) if an embedding
    * is not as long as the others in the vector store.
    */
   addChunks(claim: IndexingClaim, from: number, chunks: readonly Chunk[]): MaybePromise<boolean>;
   /** Ends the claim. A file that is completed can be found from now on. False: the claim is lost. */
   endClaim(claim: IndexingClaim, end: IndexingEnd): MaybePromise<boolean>;
 
-  /** The chunks nearest to the embedding by cosine similarity, best first. Throws `DimensionMismatch` if its length is another. */
+  /** The chunks nearest to the embedding by cosine similarity, best first. Throws a `StoreError` (`dimension_mismatch`) if its length is another. */
   nearest(query: ChunkQuery, embedding: Float32Array): MaybePromise<readonly FoundChunk[]>;
   /** The chunks that have words of the text, best first. Every text is allowed: nothing in it is an operator. */
   matching(query: ChunkQuery, text: string): MaybePromise<readonly FoundChunk[]>;
 
   /** Releases what the index holds. May be called twice. */
   readonly close?: (() => MaybePromise<void>) | undefined;
-}
-
-/** An embedding has another length than those in the vector store: another model made it. */
-export class DimensionMismatch extends Error {
-  override readonly name = 'DimensionMismatch';
-
-  constructor(got: number, stored: number) {
-    super(`The embedding has ${got} dimensions; those in the vector store have ${stored}.`);
-  }
 }
 
 /** When the vector store expires, in milliseconds since the epoch: infinity for one that does not. */

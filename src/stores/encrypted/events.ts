@@ -1,6 +1,7 @@
 /** Event logs whose texts are encrypted, each bound to its place in its log. */
-import { type EventLog, UnreadableLog } from '../../ports/background/event-log.ts';
+import type { EventLog } from '../../ports/background/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
+import { StoreError } from '../../ports/store-error.ts';
 import { type Seal, sealedBytes } from './seal.ts';
 
 /** Encrypts request, state and events; epochs, sequence numbers and times stay readable. */
@@ -45,7 +46,9 @@ function logTextSeal(seal: Seal) {
         // The cast: only `close` writes these texts, which the seal proves.
         return seal.open(text, logTextPlace(key, part)) as string;
       } catch (error) {
-        throw new UnreadableLog(error instanceof Error ? error.message : String(error), { cause: error });
+        throw new StoreError('unreadable_log', error instanceof Error ? error.message : String(error), {
+          cause: error,
+        });
       }
     },
   };

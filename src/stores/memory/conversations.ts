@@ -9,9 +9,9 @@ import {
   type ResponseKey,
   type StoredConversation,
   storeKey,
-  TooManyBytes,
   withinBytes,
 } from '../../ports/store.ts';
+import { tooManyBytes } from '../../ports/store-error.ts';
 import type { Item } from '../../protocol/items.ts';
 import { appendPlan, type TurnPart } from '../append-plan.ts';
 import type { Cache } from './cache-budget.ts';
@@ -101,7 +101,7 @@ export function memoryConversations({ cache, expiry }: MemoryConversationsOption
     append,
     items(key, maxBytes = Number.POSITIVE_INFINITY) {
       const { items } = find(key) ?? {};
-      if (items && items.jsonBytes > maxBytes) throw new TooManyBytes(maxBytes);
+      if (items && items.jsonBytes > maxBytes) throw tooManyBytes(maxBytes);
       return withinBytes(items?.all() ?? [], maxBytes);
     },
     page: (key, query) => find(key)?.items.page(query) ?? { items: [], hasMore: false },

@@ -7,9 +7,9 @@ import {
   type StoredResponse,
   storedVersion,
   storeKey,
-  TooManyBytes,
   withinBytes,
 } from '../../ports/store.ts';
+import { tooManyBytes } from '../../ports/store-error.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { CacheBudget } from './cache-budget.ts';
 import { type MemoryConversations, memoryConversations } from './conversations.ts';
@@ -98,7 +98,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
       const entry = responses.find(storeKey({ scope: key.scope, id }));
       if (!entry) break;
       left -= entry.bytes;
-      if (left < 0) throw new TooManyBytes(maxBytes);
+      if (left < 0) throw tooManyBytes(maxBytes);
       entries.push(entry);
       id = entry.previousId;
     }

@@ -1,11 +1,11 @@
 /** Keeps vector stores in the process's memory: for tests and demonstrations. */
 import { checkOptions, isFunction, positiveInteger } from '../../ports/host/options-check.ts';
 import { type ResponseKey, storeKey } from '../../ports/store.ts';
+import { dimensionMismatch } from '../../ports/store-error.ts';
 import type { Attributes } from '../../ports/vectors/attributes.ts';
 import {
   type Chunk,
   type ChunkQuery,
-  DimensionMismatch,
   type FileCounts,
   type IndexingClaim,
   type IndexingEnd,
@@ -217,7 +217,7 @@ class MemoryVectors implements VectorIndex {
     if (!entry || !store) return false;
     const stored = storedDimensions(store) ?? chunks[0]?.embedding.length;
     for (const { embedding } of chunks) {
-      if (stored !== undefined && embedding.length !== stored) throw new DimensionMismatch(embedding.length, stored);
+      if (stored !== undefined && embedding.length !== stored) throw dimensionMismatch(embedding.length, stored);
     }
     if (from > entry.chunks.length) throw new Error(`memoryVectors: chunks before the one at ${from} are missing`);
     const made = chunks.map(toChunkEntry);

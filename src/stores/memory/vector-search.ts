@@ -1,13 +1,14 @@
 /** The data of `memoryVectors`, and both searches over it. */
+
+import { dimensionMismatch } from '../../ports/store-error.ts';
 import { matches } from '../../ports/vectors/attributes.ts';
-import {
-  type Chunk,
-  type ChunkQuery,
-  DimensionMismatch,
-  type FoundChunk,
-  type StoredVectorStore,
-  type VectorBatch,
-  type VectorFile,
+import type {
+  Chunk,
+  ChunkQuery,
+  FoundChunk,
+  StoredVectorStore,
+  VectorBatch,
+  VectorFile,
 } from '../../ports/vectors/vector-index.ts';
 import { chunkBytes, searchedWords, wordCounts } from '../vectors/chunk-texts.ts';
 
@@ -60,7 +61,7 @@ interface Candidate {
 export function nearestChunks(stores: readonly VectorStoreEntry[], query: ChunkQuery, embedding: Float32Array) {
   for (const store of stores) {
     const dimensions = storedDimensions(store) ?? embedding.length;
-    if (dimensions !== embedding.length) throw new DimensionMismatch(embedding.length, dimensions);
+    if (dimensions !== embedding.length) throw dimensionMismatch(embedding.length, dimensions);
   }
   const length = vectorLength(embedding);
   const scored = listCandidates(stores, query).map((each) => ({

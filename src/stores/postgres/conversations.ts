@@ -8,10 +8,10 @@ import {
   type ItemPageQuery,
   type ResponseKey,
   type StoredConversation,
-  TooManyBytes,
   type WithAll,
   withinBytes,
 } from '../../ports/store.ts';
+import { tooManyBytes } from '../../ports/store-error.ts';
 import type { Item } from '../../protocol/items.ts';
 import { digestBytes } from '../store-parts.ts';
 import type { PostgresPlace } from './responses.ts';
@@ -73,7 +73,7 @@ export function postgresConversations({ queries, tables, ttlMs, now }: PostgresP
     append,
     async items(key, maxBytes) {
       const rows = await run(sql.items, key, bigintBound(maxBytes));
-      if (firstField(rows, 'is_too_much') === true) throw new TooManyBytes(Number(maxBytes));
+      if (firstField(rows, 'is_too_much') === true) throw tooManyBytes(Number(maxBytes));
       return withinBytes(parseItemRows(rows), maxBytes);
     },
     page,

@@ -2,11 +2,11 @@
 
 import { checkOptions, isFunction, type OptionCheck } from '../../ports/host/options-check.ts';
 import type { ResponseKey } from '../../ports/store.ts';
+import { dimensionMismatch, isStoreError } from '../../ports/store-error.ts';
 import type { Attributes } from '../../ports/vectors/attributes.ts';
 import {
   type Chunk,
   type ChunkQuery,
-  DimensionMismatch,
   type FileCounts,
   type FoundChunk,
   type IndexingClaim,
@@ -205,7 +205,7 @@ class PgVectors implements VectorIndex {
     // Returned and thrown later: an error within the transaction closes its connection.
     const outcome = await this.change((client) => this.storeChunks(client, claim, from, chunks));
     await this.sweep();
-    if (outcome instanceof DimensionMismatch) throw outcome;
+    if (isStoreError(outcome, 'dimension_mismatch')) throw outcome;
     return outcome;
   }
 
@@ -258,7 +258,7 @@ class PgVectors implements VectorIndex {
     if (!vectorStore || !file) return false;
     const dimensions = Number(vectorStore.dimensions ?? chunks[0]?.embedding.length ?? 0);
     const other = chunks.find(({ embedding }) => embedding.length !== dimensions);
-    if (other) return new DimensionMismatch(other.embedding.length, dimensions);
+    if (other) return dimensionMismatch(other.embedding.length, dimensions);
     if (dimensions > 0) await queryRows(client, this.sql.setDimensions, vectorStore.number, dimensions);
     const freed = Number(firstField(await queryRows(client, this.sql.removeChunks, file.number, from), 'bytes'));
     const texts = chunks.map(({ text }) => storableChunkText(text));

@@ -6,10 +6,10 @@ import {
   type ConversationStore,
   type ItemPage,
   type StoredConversation,
-  TooManyBytes,
   type WithAll,
   withinBytes,
 } from '../../ports/store.ts';
+import { tooManyBytes } from '../../ports/store-error.ts';
 import type { Item } from '../../protocol/items.ts';
 import { digestText } from '../store-parts.ts';
 import { luaBound, type RedisScript, redisScript } from './client.ts';
@@ -239,7 +239,7 @@ export function redisConversations({ run, keys, ttlMs }: RedisPlace): Conversati
     },
     async items(key, maxBytes) {
       const texts = await readTexts(ITEMS, keys.conversation(key), luaBound(maxBytes));
-      if (!Array.isArray(texts)) throw new TooManyBytes(Number(maxBytes));
+      if (!Array.isArray(texts)) throw tooManyBytes(Number(maxBytes));
       return withinBytes(texts.map(parseListEntry), maxBytes);
     },
     async page(key, { limit, order, after, before }) {

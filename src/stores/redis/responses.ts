@@ -1,5 +1,6 @@
 /** Responses in Redis: each is a string, the digest of its previous id on the first line and its JSON on the second. */
-import { type ResponseKey, type StoredResponse, storedVersion, TooManyBytes, withinBytes } from '../../ports/store.ts';
+import { type ResponseKey, type StoredResponse, storedVersion, withinBytes } from '../../ports/store.ts';
+import { tooManyBytes } from '../../ports/store-error.ts';
 import { digestText, type ResponseMethods } from '../store-parts.ts';
 import { luaBound, type RedisKeys, type RunScript, redisScript } from './client.ts';
 
@@ -67,7 +68,7 @@ export function redisResponses({ run, keys, ttlMs, now }: RedisPlace): ResponseM
       const bound = luaBound(maxBytes);
       // The cast: the script returns an array of strings, or one string if they are too many bytes.
       const texts = (await run(CHAIN, keys.response(key), String(limit), bound)) as readonly string[] | string;
-      if (typeof texts === 'string') throw new TooManyBytes(maxBytes);
+      if (typeof texts === 'string') throw tooManyBytes(maxBytes);
       return withinBytes(texts.map(parseResponseText), maxBytes);
     },
   };

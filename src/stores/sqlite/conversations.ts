@@ -7,9 +7,9 @@ import {
   type ItemPageQuery,
   type ResponseKey,
   type StoredConversation,
-  TooManyBytes,
   withinBytes,
 } from '../../ports/store.ts';
+import { tooManyBytes } from '../../ports/store-error.ts';
 import type { Item } from '../../protocol/items.ts';
 import { appendPlan, type TurnPart } from '../append-plan.ts';
 import { prepareStatements, readRows, runStatement, type SqliteDatabase } from './database.ts';
@@ -82,7 +82,7 @@ export class SqliteConversations {
 
   items(key: ResponseKey, now: number, maxBytes = Number.POSITIVE_INFINITY): readonly Item[] {
     const row = this.row(key, now);
-    if (row && Number(row.bytes) > maxBytes) throw new TooManyBytes(maxBytes);
+    if (row && Number(row.bytes) > maxBytes) throw tooManyBytes(maxBytes);
     return withinBytes(row ? readRows<ItemRow>(this.statements.items, row.number).map(parseItemRow) : [], maxBytes);
   }
 

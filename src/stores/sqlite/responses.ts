@@ -1,5 +1,6 @@
 /** Responses in SQLite: one row each, whose body is the whole response as JSON. */
-import { type ResponseKey, type StoredResponse, storedVersion, TooManyBytes, withinBytes } from '../../ports/store.ts';
+import { type ResponseKey, type StoredResponse, storedVersion, withinBytes } from '../../ports/store.ts';
+import { tooManyBytes } from '../../ports/store-error.ts';
 import { readRows, runStatement, type SqliteDatabase } from './database.ts';
 
 interface Row {
@@ -59,7 +60,7 @@ export function sqliteResponses(database: SqliteDatabase): SqliteResponses {
     const [scope, id] = keyColumns(key);
     const bound = Math.min(maxBytes, Number.MAX_SAFE_INTEGER);
     const rows = readRows<ChainRow>(ancestors, scope, id, now, scope, now, limit, bound);
-    if (Number(rows.at(-1)?.bytes ?? 0) > maxBytes) throw new TooManyBytes(maxBytes);
+    if (Number(rows.at(-1)?.bytes ?? 0) > maxBytes) throw tooManyBytes(maxBytes);
     return withinBytes(rows.map(parseResponseRow), maxBytes);
   }
 

@@ -1,11 +1,7 @@
 /** What indexes of vector stores share: pages of lists in both directions, counts of files, and the check of embeddings. */
-import {
-  DimensionMismatch,
-  type FileCounts,
-  type IndexingStatus,
-  type VectorPage,
-  type VectorPageQuery,
-} from '../../ports/vectors/vector-index.ts';
+
+import { dimensionMismatch } from '../../ports/store-error.ts';
+import type { FileCounts, IndexingStatus, VectorPage, VectorPageQuery } from '../../ports/vectors/vector-index.ts';
 
 /** The sort key of lists. */
 interface Place {
@@ -71,5 +67,5 @@ export function toFileCounts(rows: readonly StatusRow[]): FileCounts {
 
 /** Throws for embeddings of another length than the stored ones; undefined if there are none. */
 export function checkDimensions(embedding: Float32Array, stored: number | undefined): void {
-  if (stored !== undefined && stored !== embedding.length) throw new DimensionMismatch(embedding.length, stored);
+  if (stored !== undefined && stored !== embedding.length) throw dimensionMismatch(embedding.length, stored);
 }

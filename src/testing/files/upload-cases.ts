@@ -128,7 +128,10 @@ export const uploadCases: readonly FileCase[] = [
         await putFile(files, bytes(100), { scope, quota });
         assert.deepEqual(plainValue(await files.usage(scope)), quota);
       }
-      await assert.rejects(() => putFile(files, bytes(101), { quota }), { code: 'file_quota_exceeded' });
+      await assert.rejects(() => putFile(files, bytes(101), { quota }), {
+        name: 'StoreError',
+        code: 'file_quota_exceeded',
+      });
     },
   },
 ];

@@ -76,5 +76,5 @@ export const conversationBoundCases: readonly StoreCase[] = [
 ];
 
 async function assertTooMany(reading: Promise<unknown>): Promise<void> {
-  await assert.rejects(reading, { name: 'TooManyBytes' });
+  await assert.rejects(reading, { name: 'StoreError', code: 'too_many_bytes' });
 }

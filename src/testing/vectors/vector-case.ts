@@ -2,13 +2,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { AttributeFilter, Attributes } from '../../ports/vectors/attributes.ts';
-import {
-  DimensionMismatch,
-  type FoundChunk,
-  type IndexingClaim,
-  type NewVectorFile,
-  type StoredVectorStore,
-  type VectorIndex,
+import type {
+  FoundChunk,
+  IndexingClaim,
+  NewVectorFile,
+  StoredVectorStore,
+  VectorIndex,
 } from '../../ports/vectors/vector-index.ts';
 import type { StoreContractClock } from '../stores/store-case.ts';
 
@@ -115,8 +114,5 @@ export async function createFilterer(index: VectorIndex, attributes: Readonly<Re
 
 /** Asserts that the work fails because of a length of embeddings. */
 export async function assertMismatch(work: () => unknown): Promise<void> {
-  await assert.rejects(
-    async () => await work(),
-    (error) => (error as Error).name === DimensionMismatch.name,
-  );
+  await assert.rejects(async () => await work(), { name: 'StoreError', code: 'dimension_mismatch' });
 }

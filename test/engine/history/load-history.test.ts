@@ -136,7 +136,8 @@ describe('loadChain', () => {
           ? { ...unbounded, chain: (key: StoredResponse, limit: number) => chain(key, limit) }
           : unbounded;
       await expect(loadChain(store as ResponseStore, long('b'), 10, 3 * MIB)).rejects.toMatchObject({
-        name: 'TooManyBytes',
+        name: 'StoreError',
+        code: 'too_many_bytes',
       });
       expect((await loadChain(store as ResponseStore, long('b'), 10, 5 * MIB)).length).toBe(2);
     },

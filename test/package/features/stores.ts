@@ -17,7 +17,7 @@ import {
   responsesRouter,
   type StoredConversation,
   type StoredResponse,
-  TooManyBytes,
+  StoreError,
 } from 'express-open-responses';
 import {
   type EncryptedStoreOptions,
@@ -93,7 +93,7 @@ export const closed = encryptedStore(sqlite, options).close?.();
 
 export const page = async (store: ConversationStore, at: ResponseKey, query: ItemPageQuery): Promise<ItemPage> => {
   const found: StoredConversation | undefined = await store.get(at);
-  if (!found || !store.page) throw new TooManyBytes(1);
+  if (!found || !store.page) throw new StoreError('too_many_bytes', 'More than one byte.');
   return store.page(at, query);
 };
 
