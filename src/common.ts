@@ -143,9 +143,11 @@ export {
   type AnyFunctionTool,
   type ExecuteContext,
   type FunctionTool,
+  type FunctionToolsOptions,
   functionTool,
   functionTools,
 } from './tools/functions/function-tools.ts';
+export type { ToolArguments, ToolSchema, ZodSchema } from './tools/functions/tool-arguments.ts';
 export {
   type ChatCompletionsOptions,
   type ChatCompletionsUpstream,
@@ -155,6 +157,7 @@ export type {
   Effort,
   ImageDetail,
   ProviderName,
+  ProviderOption,
   RefusableField,
   ToolChoiceForms,
 } from './upstreams/chat-completions/providers.ts';

@@ -5,6 +5,7 @@ import { checkOptions } from '../../ports/host/options-check.ts';
 import { isToolResult, type ProvidedTool, type ToolCall, type ToolProvider } from '../../ports/tool-provider.ts';
 import { zod } from '../../protocol/json/packages.cjs';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import type { ToolArguments, ToolSchema, ZodSchema } from './tool-arguments.ts';
 
 /** The context of a function call besides its arguments. `Req` is the host framework's request. */
 export interface ExecuteContext<Req = unknown>
@@ -17,28 +18,35 @@ export interface ExecuteContext<Req = unknown>
 export interface AnyFunctionTool<Req = unknown> {
   /** What the function does, for the model. */
   readonly description?: string | undefined;
-  /** JSON Schema of the arguments, or a zod schema, which also parses them. */
-  readonly parameters?: JsonObject | z.ZodType | undefined;
+  /** JSON Schema of the arguments, or a zod schema, which also parses them. Default: an object without properties. */
+  readonly parameters?: ToolSchema | undefined;
   /** Runs the function. Its errors are passed to the model. */
-  readonly execute: (args: never, context: ExecuteContext<Req>) => unknown;
+  execute(args: never, context: ExecuteContext<Req>): unknown;
 }
 
 /**
- * One function. Its result is text, a `ToolResult`, or any other value as JSON; errors it throws are passed to the
- * model.
+ * One function, whose arguments have the type that its schema describes. Its result is text, a `ToolResult`, or any other
+ * value as JSON; errors it throws are passed to the model.
  */
-export interface FunctionTool<Arguments, Req = unknown> extends AnyFunctionTool<Req> {
+export interface FunctionTool<Schema = JsonObject, Req = unknown> {
+  /** What the function does, for the model. */
+  readonly description?: string | undefined;
   /** JSON Schema of the arguments, or a zod schema, which also parses them. Default: an object without properties. */
-  readonly parameters?: JsonObject | z.ZodType<Arguments> | undefined;
+  readonly parameters?: (Schema extends ToolSchema ? Schema : ToolSchema) | undefined;
+  // A method, so that one of `AnyFunctionTool` may stand here.
   /** Runs the function with its parsed arguments. Its errors are passed to the model. */
-  readonly execute: (args: Arguments, context: ExecuteContext<Req>) => unknown;
+  execute(args: ToolArguments<Schema>, context: ExecuteContext<Req>): unknown;
 }
 
-/** Keeps the type of a function's arguments tied to its zod schema. */
-export function functionTool<Arguments = JsonObject, Req = unknown>(
-  tool: FunctionTool<Arguments, Req>,
-): FunctionTool<Arguments, Req> {
+/** Ties the type of a function's arguments to its schema, for one that is written apart from `functionTools`. */
+export function functionTool<const Schema, Req = unknown>(tool: FunctionTool<Schema, Req>): FunctionTool<Schema, Req> {
   return tool;
+}
+
+/** The options of `functionTools`. */
+export interface FunctionToolsOptions {
+  /** What clients see as `server_label`. Default: `functions`. */
+  readonly server?: string | undefined;
 }
 
 /**
@@ -47,28 +55,35 @@ export function functionTool<Arguments = JsonObject, Req = unknown>(
  *
  * @example
  * ```ts
- * import { functionTool, functionTools, responsesRouter } from 'express-open-responses';
+ * import { functionTools, responsesRouter } from 'express-open-responses';
  * import { z } from 'zod';
  *
- * const add = functionTool({
- *   description: 'Adds two numbers.',
- *   parameters: z.object({ a: z.number(), b: z.number() }),
- *   execute: ({ a, b }) => String(a + b),
+ * const tools = functionTools({
+ *   add: {
+ *     description: 'Adds two numbers.',
+ *     parameters: z.object({ a: z.number(), b: z.number() }),
+ *     execute: ({ a, b }) => String(a + b),
+ *   },
  * });
- * const router = responsesRouter({ tools: functionTools({ add }) });
+ * const router = responsesRouter({ tools });
  * ```
  */
-export function functionTools<Req = unknown>(
-  tools: Readonly<Record<string, AnyFunctionTool<Req>>>,
-  { server = 'functions' }: { readonly server?: string | undefined } = {},
+export function functionTools<
+  Req = unknown,
+  const Schemas extends Readonly<Record<string, unknown>> = Readonly<Record<string, JsonObject>>,
+>(
+  tools: { readonly [Name in keyof Schemas]: FunctionTool<Schemas[Name], Req> },
+  { server = 'functions' }: FunctionToolsOptions = {},
 ): ToolProvider<Req> {
   checkOptions('functionTools', { server }, { server: (value) => typeof value === 'string' || 'a string' });
-  const provided = Object.entries(tools).map(([name, tool]) => providedTool(server, name, tool));
+  // The cast: each function has arguments of its own type.
+  const functions = tools as Readonly<Record<string, AnyFunctionTool<Req>>>;
+  const provided = Object.entries(functions).map(([name, tool]) => providedTool(server, name, tool));
   return {
     name: server,
     list: () => provided,
     async call({ name, arguments: args, scope, requestId, request, onProgress }, signal) {
-      const tool = Object.hasOwn(tools, name) ? tools[name] : undefined;
+      const tool = Object.hasOwn(functions, name) ? functions[name] : undefined;
       if (!tool) throw new Error(`There is no function '${name}'.`);
       const parsed = isZod(tool.parameters) ? await tool.parameters.parseAsync(args) : args;
       // The cast: the schema's output is the function's input.
@@ -99,7 +114,7 @@ function providedTool(server: string, name: string, tool: AnyFunctionTool<never>
   };
 }
 
-function isZod(parameters: unknown): parameters is z.ZodType {
+function isZod(parameters: unknown): parameters is ZodSchema {
   // Not instanceof: the host may have its own copy of zod.
   return isRecord(parameters) && '_zod' in parameters;
 }
@@ -111,11 +126,13 @@ const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 const ALTERNATIVES = ['anyOf', 'oneOf', 'allOf', 'not', 'enum', 'const', '$ref'];
 
 /** Arguments are an object, and model servers refuse a schema of any other type, or of alternatives at the top. */
-function objectSchema(name: string, parameters: JsonObject | z.ZodType): JsonObject {
+function objectSchema(name: string, parameters: ToolSchema): JsonObject {
   let schema: JsonObject;
   try {
-    // The cast: a JSON Schema is an object.
-    schema = isZod(parameters) ? (zod().z.toJSONSchema(parameters, { io: 'input' }) as JsonObject) : parameters;
+    // The casts: the schema may be of the host's own copy of zod, whose type is another; a JSON Schema is an object.
+    schema = isZod(parameters)
+      ? (zod().z.toJSONSchema(parameters as z.ZodType, { io: 'input' }) as JsonObject)
+      : parameters;
   } catch (cause) {
     const message = `functionTools: ${name}: parameters must be a zod schema that JSON Schema can express`;
     throw new TypeError(`${message}: ${cause instanceof Error ? cause.message : cause}`, { cause });

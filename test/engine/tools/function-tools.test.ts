@@ -1,5 +1,6 @@
 /** Functions of the host: how they are listed, what they are given, and what their answers become. */
 import { z } from 'zod';
+import { z as mini } from 'zod/mini';
 import { runCall } from '../../../src/engine/tools/run-call.ts';
 import type { ToolCall, ToolResult } from '../../../src/ports/tool-provider.ts';
 import {
@@ -117,6 +118,16 @@ describe('a function', () => {
       result: { content: 'Sunny.' },
       seen: [{ city: 'ROME', days: 1, year: 2026, ticket: 'ab' }],
     });
+  });
+
+  it('[T-10] gets what a schema of zod mini makes of the arguments', async () => {
+    const parameters = mini.object({ city: mini.string(), days: mini._default(mini.number(), 1) });
+    const tools = functionTools({ weather: { parameters, execute: ({ city, days }) => `${city} ${days}` } });
+    const [tool] = await tools.list(SIGNAL);
+    expect([tool?.parameters, await tools.call(callOf('weather', { city: 'Rome' }), SIGNAL)]).toMatchObject([
+      { type: 'object', required: ['city'] },
+      { content: 'Rome 1' },
+    ]);
   });
 
   it('[T-06, T-10] is not called with arguments that its zod schema refuses, be it in the schema or beyond it', async () => {

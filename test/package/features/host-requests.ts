@@ -60,8 +60,9 @@ app.use('/f', responsesRouter({ scope: (req) => req.get('x-user') ?? 'nobody', t
 // The tools of a host that wants its request.
 const orders = functionTools({
   list: { execute: (_: object, { request }: ExecuteContext<UserRequest>) => request.user.orders },
-  count: functionTool<{ readonly most: number }, UserRequest>({
-    execute: ({ most }, { request, scope, signal }) =>
+  count: functionTool({
+    parameters: { type: 'object', properties: { most: { type: 'number' } }, required: ['most'] },
+    execute: ({ most }, { request, scope, signal }: ExecuteContext<UserRequest>) =>
       Math.min(most, request.user.orders.length) + scope.length + Number(signal.aborted),
   }),
 });
