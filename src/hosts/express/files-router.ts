@@ -2,13 +2,12 @@
 import type { Request, Router } from 'express';
 import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
 import { buildFilesApi, type FilesOptions, filesChecks } from '../../server/files-api.ts';
-import type { Scope } from './handle.ts';
 import { plainRouter } from './plain-router.ts';
 
 /** The store, the tenant and the quota; `undefined` means omitted. */
 export interface FilesRouterOptions<Req extends Request = Request> extends FilesOptions {
   /** The tenant of a request, as for `responsesRouter`, which must have the same. Default: a digest of the API key. */
-  readonly scope?: Scope<Req> | undefined;
+  readonly scope?: ((req: Req) => string) | undefined;
 }
 
 /**

@@ -20,7 +20,7 @@ export interface RouterOptions<Req extends Request = Request> extends CoreOption
    * The tenant whose responses a request may see, such as the user's id. Default: a digest of the API key; a request
    * with a cookie and no key is not stored.
    */
-  readonly scope?: Scope<Req> | undefined;
+  readonly scope?: ((req: Req) => string) | undefined;
 }
 
 /** An Express router that can be shut down, and asked how it is. */

@@ -6,13 +6,12 @@ import {
   type VectorStoresApiOptions,
   vectorStoresChecks,
 } from '../../server/vector-stores-api.ts';
-import type { Scope } from './handle.ts';
 import { plainRouter } from './plain-router.ts';
 
 /** The vector stores, the tenant and the quota; `undefined` means omitted. */
 export interface VectorStoresRouterOptions<Req extends Request = Request> extends VectorStoresApiOptions {
   /** The tenant of a request, as for `filesRouter` and `responsesRouter`, which must have the same. Default: a digest of the API key. */
-  readonly scope?: Scope<Req> | undefined;
+  readonly scope?: ((req: Req) => string) | undefined;
 }
 
 /**

@@ -15,7 +15,7 @@ export interface MiddlewareOptions<Req extends NodeRequest = NodeRequest> extend
    * The tenant whose responses a request may see, such as the user's id. Default: a digest of the API key; a request
    * with a cookie and no key is not stored.
    */
-  readonly scope?: ScopeOf<Req> | undefined;
+  readonly scope?: ((req: Req) => string) | undefined;
 }
 
 /** The options with every default filled in. */

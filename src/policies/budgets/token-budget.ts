@@ -57,7 +57,7 @@ export interface TokenBudgetOptions<Req extends NodeRequest = NodeRequest> {
   /** Where usage is kept. Default: a `memoryLedger()`. */
   readonly ledger?: UsageLedger | undefined;
   /** The tenant of a request, for the middleware; routers have an option of that name. Default: a digest of the API key. */
-  readonly scope?: ScopeOf<Req> | undefined;
+  readonly scope?: ((req: Req) => string) | undefined;
   /** How the middleware estimates tokens that no server has counted. Default: those of `TokenOptions`. */
   readonly tokens?: TokenOptions | undefined;
   /** Whether requests pass or are refused with `budget_unavailable` while a limiter's database fails. Default: `pass`. */

@@ -13,7 +13,7 @@ import type { Hooks } from '../../ports/hooks.ts';
 import type { Logger } from '../../ports/host/logger.ts';
 import type { RemoteServers } from '../../ports/remote-servers.ts';
 import type { ResponseStore } from '../../ports/store.ts';
-import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../../ports/tool-provider.ts';
+import type { ApprovalQuestion, ToolProvider, ToolsOf } from '../../ports/tool-provider.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import type { HeartbeatOptions } from './heartbeat-options.ts';
 import type { LimitOptions } from './limit-options.ts';
@@ -52,7 +52,8 @@ export interface CoreOptions<Req = unknown> {
   /**
    * Which server-run tools need the user's approval, besides those for which the request requires it. Default: none.
    */
-  readonly approval?: ApprovalPolicy<Req> | undefined;
+  // Not by its alias: the compiler then shows what a policy returns. So for each `scope`.
+  readonly approval?: ((tool: ApprovalQuestion<Req>) => boolean) | undefined;
   /** What may go in and come out: guards such as `pii()`, for each direction. Default: none. */
   readonly guards?: GuardOptions<Req> | undefined;
   /**

@@ -20,7 +20,7 @@ import {
   type ImageDetail,
   isProviderName,
   PROVIDERS,
-  type ProviderName,
+  type ProviderOption,
   type ProviderSettings,
   REFUSABLE_FIELDS,
   type RefusableField,
@@ -41,7 +41,7 @@ export interface ChatCompletionsOptions extends ServerOptions {
    * The provider whose defaults the options below take: a name in docs/providers.md, or `auto`, by the address.
    * Default: `auto`.
    */
-  readonly provider?: ProviderName | 'auto' | undefined;
+  readonly provider?: ProviderOption | undefined;
   /** `merge` writes one leading system message, for templates that allow no other. Default: the provider's, or `keep`. */
   readonly systemMessages?: 'keep' | 'merge' | undefined;
   /** `keep` sends the developer role unchanged. Default: the provider's, or `system`, which every server supports. */
