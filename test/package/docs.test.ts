@@ -51,11 +51,18 @@ describe('docs/errors.md', () => {
 
 describe('docs/options.md', () => {
   it('lists the options of responsesRouter', () => {
-    expect(namesUnder('Options').toSorted()).toEqual(optionNames(responsesRouter).toSorted());
+    const groups = ['The parts', 'Tools and rules', 'What clients see', 'Background, compaction and tokens', 'Reports'];
+    expect(groups.flatMap(namesUnder).toSorted()).toEqual(optionNames(responsesRouter).toSorted());
   });
 
   it('lists the options of chatCompletionsUpstream', () => {
-    expect(namesUnder('The model server').toSorted()).toEqual(optionNames(chatCompletionsUpstream).toSorted());
+    const groups = ['Its address', 'What it takes of messages', 'What it takes of requests and tools'];
+    expect(groups.flatMap(namesUnder).toSorted()).toEqual(optionNames(chatCompletionsUpstream).toSorted());
+  });
+
+  it('has tables that fit on one screen', () => {
+    const tables = read('docs/options.md').match(/(?:^\|.*\n)+/gm) ?? [];
+    expect(Math.max(...tables.map((table) => table.trim().split('\n').length))).toBeLessThanOrEqual(25);
   });
 
   it('lists the hooks', () => {
