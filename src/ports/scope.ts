@@ -23,15 +23,20 @@ export const CREDENTIAL_HEADERS = CREDENTIALS.join('|');
  * a scope of its own for which nothing is stored. Throws `ambiguous_credentials` for several different ones.
  */
 export function defaultScope(headers: Headers): string {
-  const secrets = new Set(CREDENTIALS.flatMap((name) => readSecrets(name, headers.get(name))));
-  if (secrets.size > 1) {
-    const message =
-      `The request has several different credentials in ${CREDENTIALS.join(', ')}, and this server cannot tell whose it is. ` +
-      "Send one of them, or have this server set its option 'scope'.";
-    throw new ApiError('ambiguous_credentials', message);
+  let secret: string | undefined;
+  for (const name of CREDENTIALS) {
+    const value = headers.get(name);
+    if (!value) continue;
+    // A header of a key that is sent twice arrives as a list.
+    for (const text of name === 'authorization' ? [value] : value.split(',')) {
+      const found = readSecret(text);
+      if (found === undefined || found === secret) continue;
+      if (secret === undefined) secret = found;
+      else throw ambiguousCredentials();
+    }
   }
   // The scheme in front, which most clients send, keeps the scopes of earlier versions.
-  for (const secret of secrets) return hash('sha256', `Bearer ${secret}`, 'base64url');
+  if (secret !== undefined) return hash('sha256', `Bearer ${secret}`, 'base64url');
   if (headers.get('cookie')) {
     warnOnce('untracked', COOKIES);
     return UNTRACKED + randomUUID();
@@ -40,19 +45,24 @@ export function defaultScope(headers: Headers): string {
   return ANONYMOUS;
 }
 
-/** The secrets of one header. A header of a key that is sent twice arrives as a list. */
-function readSecrets(name: (typeof CREDENTIALS)[number], value: string | null): readonly string[] {
-  const texts = name === 'authorization' ? [value ?? ''] : (value ?? '').split(',');
-  return texts.flatMap(readSecret);
+function ambiguousCredentials(): ApiError {
+  const message =
+    `The request has several different credentials in ${CREDENTIALS.join(', ')}, and this server cannot tell whose it is. ` +
+    "Send one of them, or have this server set its option 'scope'.";
+  return new ApiError('ambiguous_credentials', message);
 }
+
+/** The first two words of a header: a scheme and a secret, or a secret alone. */
+const WORDS = /^\s*(\S+)(?:\s+(\S+))?/;
 
 /**
  * The text after the scheme, whatever scheme that is and whatever follows: servers that read the second word accept all
- * of these.
+ * of these. Undefined for a header that holds none.
  */
-function readSecret(text: string): string | readonly string[] {
-  const [scheme = '', secret] = text.trim().split(/\s+/, 2);
-  if (scheme === '') return [];
+function readSecret(text: string): string | undefined {
+  const words = WORDS.exec(text);
+  if (!words) return undefined;
+  const [, scheme = '', secret] = words;
   // Base64 can be written in many ways.
   if (secret && scheme.toLowerCase() === 'basic') return Buffer.from(secret, 'base64').toString('base64');
   return secret ?? scheme;

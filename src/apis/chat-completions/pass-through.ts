@@ -47,14 +47,18 @@ export class PassThrough implements ChatAnswer, Mapping<ChatBatch, string> {
 
   /** The frames of the stream. */
   frames(): PullStream<string> {
-    return pullInTurn(this.sources());
+    const { chat } = this;
+    const frames = mapStream(chat.send(chat.body, chat.call), this);
+    return chat.record ? pullInTurn(this.keptFrames(frames, chat.record)) : frames;
   }
 
-  private async *sources(): AsyncGenerator<AsyncIterable<string>, void> {
-    const { chat } = this;
-    yield mapStream(chat.send(chat.body, chat.call), this);
+  private async *keptFrames(
+    frames: AsyncIterable<string>,
+    record: NonNullable<PreparedChat['record']>,
+  ): AsyncGenerator<AsyncIterable<string>, void> {
+    yield frames;
     // Before the last frame, or a quick client would not find it.
-    await chat.record?.keep();
+    await record.keep();
     yield singleChunkStream(DONE_FRAME);
   }
 
@@ -94,7 +98,9 @@ export class PassThrough implements ChatAnswer, Mapping<ChatBatch, string> {
     this.endAnswer();
     const share = { calls: answer.calls, hasResults: false, isStopped: false };
     if (completion.isRewritten) frames += closingFrames(completion, closingReason(answer, share));
-    this.chat.record?.takeFrames(frames);
+    const { record } = this.chat;
+    if (!record) return frames + DONE_FRAME;
+    record.takeFrames(frames);
     return frames || undefined;
   }
 

@@ -88,9 +88,9 @@ interface OpenedThought {
 }
 
 function isSealed({ type, id, encrypted_content: sealed, providerState }: Item): boolean {
-  // An item of the model's own server is as that server sent it.
-  if (type !== 'reasoning' && originOfItem(id) !== undefined) return false;
-  return type !== 'compaction' && (isPresent(sealed) || providerState !== undefined);
+  if (type === 'compaction' || (!isPresent(sealed) && providerState === undefined)) return false;
+  // An item of the model's own server is as that server sent it. Asked last: of most items nothing is sealed.
+  return type === 'reasoning' || originOfItem(id) === undefined;
 }
 
 function isPresent(value: unknown): boolean {

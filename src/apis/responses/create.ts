@@ -31,12 +31,12 @@ export interface LiveResponse {
 }
 
 /** Answers one request. Throws `ApiError` for errors that are sent with a status; later errors are in the answer. */
-export async function createResponse(
+export function createResponse(
   request: EndpointRequest,
   settings: ResponsesApiSettings,
   turns: Activity,
 ): Promise<Reply | JsonReply> {
-  return withPreparedTurn(request, settings, turns, async (prepared, headers) => {
+  return withPreparedTurn(request, settings, turns, async (prepared, headers): Promise<Reply | JsonReply> => {
     const { info, started, presentItem, turn } = prepared;
     if (info.stream) {
       const { events, encoder } = await openTurn(prepared, request, settings);

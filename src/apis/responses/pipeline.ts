@@ -6,10 +6,10 @@ import type { Note } from '../../protocol/note.ts';
 import type { PrepareSettings, ServerOfModels } from '../endpoint/prepare.ts';
 import { type ApplyApprovalsSettings, applyApprovals } from './steps/apply-approvals.ts';
 import { guardInput } from './steps/guard-input.ts';
-import { readUploads } from './steps/read-uploads.ts';
+import { readsFiles, readUploads } from './steps/read-uploads.ts';
 import type { PreparedRequest, RequestInWindow } from './steps/request.ts';
 import { resolveHistory } from './steps/resolve-history.ts';
-import { type PromptSettings, resolvePrompt } from './steps/resolve-prompt.ts';
+import { namesPrompt, type PromptSettings, resolvePrompt } from './steps/resolve-prompt.ts';
 import { resolveTools } from './steps/resolve-tools.ts';
 import { refuseUnreadable, selectWindow, type WindowSettings } from './steps/select-window.ts';
 import { type ModelRequestSettings, refuseEmpty, toModelRequest } from './steps/to-model-request.ts';
@@ -41,13 +41,15 @@ export async function prepareAnswerable(
   return withoutTenant(prepared, request.body);
 }
 
-/** The request, ready for a model. Throws `ApiError` for an invalid request. */
+/**
+ * The request, ready for a model. Throws `ApiError` for an invalid request. A step that few requests need is not called for the
+ * others: each call of an async function costs a short request as much as the step's own work.
+ */
 export async function prepareRequest(request: EndpointRequest, settings: PipelineSettings): Promise<PreparedRequest> {
   const conversation = await prepareConversation(request, settings);
   const withTools = await withGuardedErrors(resolveTools(conversation, settings), conversation.guards);
-  const withUploads = await readUploads(withTools, settings);
-  const withApprovals = await applyApprovals(withUploads, settings);
-  return toModelRequest(withApprovals, settings);
+  const withUploads = readsFiles(settings) ? await readUploads(withTools, settings) : withTools;
+  return toModelRequest(await applyApprovals(withUploads, settings), settings);
 }
 
 /** The first half, for endpoints that use a conversation without continuing it. Throws `ApiError`. */
@@ -55,7 +57,7 @@ export async function prepareConversation(
   request: EndpointRequest,
   settings: ConversationSettings,
 ): Promise<RequestInWindow> {
-  const checked = validate(await resolvePrompt(request, settings), settings);
+  const checked = validate(namesPrompt(request.body) ? await resolvePrompt(request, settings) : request, settings);
   refuseUnreadable(checked, settings);
   const guards = collectGuards(checked.apiRequest, settings);
   const allowed = guards ? await guardInput(checked, guards, settings) : checked;

@@ -6,7 +6,7 @@ import { isRecord, recordsIn } from '../../protocol/record.ts';
 import { createSchema } from '../../protocol/responses/schema.ts';
 
 /** OpenAI's fields without effect here, each with the value that asks for nothing, if there is one. */
-const WITHOUT_EFFECT: readonly { readonly path: readonly string[]; readonly harmless?: unknown }[] = [
+const WITHOUT_EFFECT: readonly { readonly path: readonly [string, string?]; readonly harmless?: unknown }[] = [
   { path: ['access_programs'] },
   { path: ['image'] },
   { path: ['prompt_cache_options', 'comparison_response_id'] },
@@ -37,7 +37,7 @@ const knownFields = lazily(
       ...['input', 'tools'],
       // Labels that Codex puts on each request for its own service; they ask for nothing.
       'client_metadata',
-      ...WITHOUT_EFFECT.flatMap(({ path }) => path.slice(0, 1)),
+      ...WITHOUT_EFFECT.map(({ path: [field] }) => field),
     ]),
 );
 
@@ -75,12 +75,16 @@ export function noteUnknownFields(body: unknown, note: (note: Note) => void): vo
   const noteWithoutEffect = (what: string) =>
     note({ code: 'setting_dropped', message: `${what} no effect here; it is left out.` });
   for (const { path, harmless } of WITHOUT_EFFECT) {
-    const value = path.reduce<unknown>((parent, field) => (isRecord(parent) ? parent[field] : undefined), body);
+    const [field, inner] = path;
+    const outer = body[field];
+    const value = inner === undefined ? outer : isRecord(outer) ? outer[inner] : undefined;
     if (requestsEffect(value, harmless)) noteWithoutEffect(`'${path.join('.')}' has`);
   }
   const tools = recordsIn(body.tools);
-  for (const [field, harmless] of TOOL_FIELDS)
-    if (tools.some((tool) => requestsEffect(tool[field], harmless))) noteWithoutEffect(`'${field}' of tools has`);
+  if (tools.length > 0) {
+    for (const [field, harmless] of TOOL_FIELDS)
+      if (tools.some((tool) => requestsEffect(tool[field], harmless))) noteWithoutEffect(`'${field}' of tools has`);
+  }
   const more = unknown - MAX_NOTED;
   if (more > 0) note({ code: 'unknown_field', message: `${more} more unknown fields are ignored.` });
 }

@@ -8,6 +8,8 @@ import type { ModelRequest } from '../../protocol/model-request.ts';
 const MAX_MODELS = 64;
 /** A request that is longer is not kept until it is counted. */
 const MAX_SAMPLE_CHARACTERS = 200_000;
+/** A request of fewer bytes is kept for that time: to hold it weakly takes as much memory as it has itself. */
+const MIN_WEAK_BYTES = 4096;
 /** How much of what was learnt before is left after another sample. */
 const MEMORY = 0.8;
 /** A tokenizer and a template beyond that are none; a broken count must not make estimates useless. */
@@ -35,8 +37,9 @@ export function calibratedCounter(estimate: TokenCounter): TokenCounting {
     learnt.sample = { request, reported };
     models.delete(model);
     models.set(model, learnt);
+    if (models.size <= MAX_MODELS) return;
     const [oldest] = models.keys();
-    if (models.size > MAX_MODELS && oldest !== undefined) models.delete(oldest);
+    if (oldest !== undefined) models.delete(oldest);
   }
 
   async function counts(request: ModelRequest, signal: AbortSignal): Promise<readonly [number, number]> {
@@ -56,7 +59,10 @@ export function calibratedCounter(estimate: TokenCounter): TokenCounting {
     learner(request) {
       const { instructions = '', items, tools } = request;
       const byteBudget = MAX_SAMPLE_CHARACTERS - instructions.length;
-      if (byteBudget <= 0 || leastBytes([items, tools], byteBudget) > byteBudget) return undefined;
+      if (byteBudget <= 0) return undefined;
+      const bytes = leastBytes([items, tools], byteBudget);
+      if (bytes > byteBudget) return undefined;
+      if (bytes + instructions.length < MIN_WEAK_BYTES) return (reported) => learn(request, reported);
       // Held weakly: a history may be freed while the model answers, and then nothing is learnt from it.
       const sample = new WeakRef(request);
       return (reported) => {

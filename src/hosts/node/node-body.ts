@@ -9,8 +9,7 @@ import {
   parseBody,
   type WholeJson,
 } from '../../server/requests/json-body.ts';
-import { headerReader, type NodeRequest, type ScopeOf, shareOfNode } from './node-request.ts';
-import { recordBodySize } from './unread-answer.ts';
+import { headerReader, type NodeRequest, remember, type ScopeOf, shareOfNode } from './node-request.ts';
 
 /**
  * The parsed body; read here, within the limits, if no parser has. Undefined for a request without a JSON body, which
@@ -90,7 +89,7 @@ export async function readJson(
     await collectPieces(req, body);
     return await body.whole();
   } finally {
-    recordBodySize(req, { tenant, bytes: body.size, most: body.most });
+    remember(req).bodySize = { tenant, bytes: body.size, most: body.most };
     body.close();
   }
 }

@@ -4,6 +4,7 @@ import { type EndpointRequest, headersFrom } from '../../engine/request/endpoint
 import { checkScope, defaultScope, limitScope } from '../../ports/scope.ts';
 import type { TurnContext } from '../../ports/turn-context.ts';
 import { requestIdFrom } from '../../protocol/ids.ts';
+import type { BodySize } from '../../server/requests/body-room.ts';
 
 /** A request whose body a parser of the host may have read. */
 export type NodeRequest = IncomingMessage & {
@@ -62,22 +63,39 @@ export function shareOfNode(req: NodeRequest, scope?: ScopeOf<never>): string {
   }
 }
 
-const departures = new WeakMap<ServerResponse, AbortController>();
+/** What this package remembers of a request for as long as Node has it. */
+interface Remembered {
+  /** Aborted when nobody waits for the answer any more; undefined once this package ends the answer itself. */
+  left?: AbortController | undefined;
+  /** Of a body that was read here. */
+  bodySize?: BodySize;
+}
+
+const remembered = new WeakMap<IncomingMessage, Remembered>();
+
+/** One entry for everything: each entry of such a map takes a short request, and the garbage collection after it, a microsecond. */
+export function remember(req: IncomingMessage): Remembered {
+  const known = remembered.get(req);
+  if (known) return known;
+  const facts: Remembered = {};
+  remembered.set(req, facts);
+  return facts;
+}
 
 /** This package ends the answer itself: its end means no longer that nobody waits for it. */
 export function takeOverAnswer(res: ServerResponse): void {
-  departures.delete(res);
+  remember(res.req).left = undefined;
 }
 
 /** Aborted when nobody waits for the answer any more; all users share one listener. */
 function departureController(res: ServerResponse): AbortController {
-  const known = departures.get(res);
-  if (known) return known;
+  const facts = remember(res.req);
+  if (facts.left) return facts.left;
   const left = new AbortController();
-  departures.set(res, left);
+  facts.left = left;
   const close = () => {
     if (!res.writableFinished) left.abort(new Error('The client left.'));
-    else if (departures.has(res)) left.abort(new Error('The host has ended the answer.'));
+    else if (facts.left === left) left.abort(new Error('The host has ended the answer.'));
   };
   // The client may have left while its body was decompressed, or during the host's look-ups.
   if (res.destroyed) close();

@@ -6,6 +6,7 @@ import type { ByteShare } from '../../ports/queues/shared-bytes.ts';
 import { rememberInputs } from '../../protocol/anthropic/tool-inputs.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { refuseManyValues } from '../../protocol/json/json-shape.ts';
+import { mapMaybePromise } from '../../protocol/record.ts';
 import { bodyByteShare, tooManyBodies } from './body-room.ts';
 
 /** The errors of a body, with the same messages for every host. */
@@ -133,13 +134,13 @@ export class ArrivingBody {
     }
   }
 
-  /** The inflated bytes, once everything has arrived, and their JSON. Throws `ApiError`. */
-  async whole(): Promise<WholeJson> {
+  /** The inflated bytes, once everything has arrived, and their JSON; a promise only of a compressed body. Throws `ApiError`. */
+  whole(): WholeJson | Promise<WholeJson> {
     this.endBlock();
     const arrived = this.pieces.length === 1 ? (this.pieces[0] as Uint8Array) : Buffer.concat(this.pieces);
     this.pieces = [];
-    const bytes = this.makeInflate ? await this.inflated(arrived, this.makeInflate()) : arrived;
-    return { bytes, value: parseBody(bytes, this.limits) };
+    const inflated = this.makeInflate ? this.inflated(arrived, this.makeInflate()) : arrived;
+    return mapMaybePromise(inflated, (bytes) => ({ bytes, value: parseBody(bytes, this.limits) }));
   }
 
   /** Gives its room back. May be called twice. */

@@ -30,9 +30,11 @@ export function toChatBody(request: ModelRequest, settings: ProviderSettings, re
   const { skipped, leftOut } = reports;
   const messages = withImageDetails(toChatMessages(request, settings, skipped), settings.imageDetails);
   if (!settings.fileUrls) refuseFileUrls(messages);
-  const { type: formatType = 'text', ...schema } = request.textFormat ?? {};
-  const schemaFormat = formatType === 'json_schema' ? { type: formatType, json_schema: schema } : { type: formatType };
-  const format = formatType === 'text' ? undefined : schemaFormat;
+  let format: { readonly type: string; readonly json_schema?: JsonObject } | undefined;
+  if (request.textFormat && request.textFormat.type !== 'text') {
+    const { type, ...schema } = request.textFormat;
+    format = type === 'json_schema' ? { type, json_schema: schema } : { type };
+  }
   const isStreamed = format === undefined || !settings.unstreamedFormats.some((type) => type === format.type);
   const body: Record<string, unknown> = {
     model: request.model,

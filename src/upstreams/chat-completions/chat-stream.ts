@@ -55,9 +55,12 @@ export class ChatStreams {
   stream(request: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
     const { server, settings, seen } = this;
     const { model } = request;
+    // Most models leave the settings as they are: a copy of them would be the largest object of a short request.
     const reasoningField = seen.get(model) ?? settings.reasoningField;
-    const usual = withModelFacts({ ...settings, reasoningField }, this.models.now(model), this.options);
-    const known = withLesson(usual, this.learned.get(model) ?? {});
+    const current = reasoningField === settings.reasoningField ? settings : { ...settings, reasoningField };
+    const usual = withModelFacts(current, this.models.now(model), this.options);
+    const lesson = this.learned.get(model);
+    const known = lesson ? withLesson(usual, lesson) : usual;
     if (request.tools.some(({ outputSchema }) => outputSchema)) server.noteOnce(call, NO_OUTPUT_SCHEMA);
     const body = toChatBody(request, known, server.bodyReports(call));
     const sent: SentNames = { names: shortenedNames(request, known.maxToolName) };

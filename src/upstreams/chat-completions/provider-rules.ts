@@ -108,8 +108,9 @@ export function withModelFacts(
 /** The limit of the answer, lowered to what the model takes. */
 export function answerLimit(request: ModelRequest, settings: ProviderSettings, leftOut: LeftOut): number | undefined {
   const { model, maxOutputTokens: limit } = request;
+  if (limit === undefined) return undefined;
   const [, most = limit] = Object.entries(settings.maxOutputTokens).find(([name]) => nameTest('', [name])(model)) ?? [];
-  if (limit === undefined || most === undefined || limit <= most) return limit;
+  if (limit <= most) return limit;
   leftOut(loweredLimitMessage(limit, most));
   return most;
 }

@@ -32,6 +32,9 @@ const MAX_NAME = 256;
 const MAX_LOOKS = 64;
 const LOOKS_AT_A_TIME = 8;
 
+/** Of a model that the host says nothing about. */
+const NO_FACTS: ModelFacts = {};
+
 /** The models of one server. */
 export class ModelTable {
   private readonly option: ModelsOption;
@@ -61,7 +64,9 @@ export class ModelTable {
 
   /** What is known now; nobody is asked. */
   now(model: string): ModelFacts {
-    return mergeFacts(this.given(model), this.known.get(model) ?? this.known.get(`${model}:latest`) ?? this.ofAll);
+    const known = this.known.get(model) ?? this.known.get(`${model}:latest`) ?? this.ofAll;
+    const given = this.given(model);
+    return given === NO_FACTS ? known : mergeFacts(given, known);
   }
 
   /** The server's list with all that is known, and the models that only the host names. Throws if there is neither. */
@@ -89,8 +94,8 @@ export class ModelTable {
   }
 
   private given(model: string): ModelFacts {
-    if (Object.hasOwn(this.option, model)) return this.option[model] ?? {};
-    return this.patterns.find(([test]) => model.length <= MAX_NAME && test(model))?.[1] ?? {};
+    if (Object.hasOwn(this.option, model)) return this.option[model] ?? NO_FACTS;
+    return this.patterns.find(([test]) => model.length <= MAX_NAME && test(model))?.[1] ?? NO_FACTS;
   }
 
   private ask(call: UpstreamCall): void {

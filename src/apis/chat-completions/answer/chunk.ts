@@ -44,10 +44,11 @@ export function chunkParts(chunk: JsonObject, entries: readonly NumberedEntry[])
   const hasText = hasChunkOutput(chunk);
   if (choices.length !== 1 || !choice || (choice.index ?? 0) !== 0) return [otherPart(chunk, hasText, false)];
   const { delta, finish_reason: finish } = choice;
-  const { tool_calls: calls, function_call: called, ...rest } = isRecord(delta) ? delta : {};
   const isEnd = Boolean(finish);
-  if (!first || !(calls || called)) return [otherPart(chunk, hasText, isEnd)];
+  if (!first || !isRecord(delta) || !(delta.tool_calls || delta.function_call))
+    return [otherPart(chunk, hasText, isEnd)];
   if (entries.length === 1 && !hasText && !isEnd && !chunk.usage) return [callPart(chunk, first.call)];
+  const { tool_calls: calls, function_call: called, ...rest } = delta;
   const { usage, ...plain } = chunk;
   // Some servers repeat the delta as a message, which holds the calls of all parts.
   const { message: _, ...ownChoice } = choice;
@@ -81,11 +82,13 @@ function callPart(chunk: JsonObject, call: number): ChunkPart {
 
 /** Whether the chunk holds output besides calls. */
 function hasChunkOutput(chunk: JsonObject): boolean {
-  return chunkDeltas(chunk).some((delta) =>
-    Object.entries(delta).some(
-      ([name, value]) => !NO_OUTPUT.has(name) && value !== undefined && value !== null && value !== '',
-    ),
-  );
+  for (const delta of chunkDeltas(chunk)) {
+    for (const name in delta) {
+      const value = delta[name];
+      if (value !== undefined && value !== null && value !== '' && !NO_OUTPUT.has(name)) return true;
+    }
+  }
+  return false;
 }
 
 const NO_OUTPUT: ReadonlySet<string> = new Set(['role', 'tool_calls', 'function_call']);
@@ -106,8 +109,9 @@ export function hasRole(chunk: JsonObject): boolean {
   return chunkDeltas(chunk).some(({ role }) => role);
 }
 
-function chunkDeltas(chunk: JsonObject): readonly JsonObject[] {
-  return recordsIn(chunk.choices)
-    .map(({ delta }) => delta)
-    .filter(isRecord);
+function chunkDeltas({ choices }: JsonObject): readonly JsonObject[] {
+  const deltas: JsonObject[] = [];
+  if (!Array.isArray(choices)) return deltas;
+  for (const choice of choices) if (isRecord(choice) && isRecord(choice.delta)) deltas.push(choice.delta);
+  return deltas;
 }

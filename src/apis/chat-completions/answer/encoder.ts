@@ -99,7 +99,8 @@ export class ChatEncoder {
     const { parts } = this;
     if (raw.parts === 1) {
       const before = parts.length > 0 ? this.partFrames() : '';
-      if (this.unsent.length > 0) this.unsent = [];
+      // Emptied, not replaced: each delta would make a list of its own, the largest object that is made for it.
+      while (this.unsent.length > 0) this.unsent.pop();
       if (call) this.numberCall(call, raw);
       return before + (raw.chunk ? passedFrame(this.completion, raw.data, raw.chunk) : dataFrame(raw.data));
     }

@@ -51,8 +51,6 @@ interface HeldChunk {
 
 type CallDelta = Extract<ModelEvent, { type: 'tool-call-delta' }>;
 
-const NO_CALLS: ReadonlySet<number | undefined> = new Set();
-
 /** The events of a call in what was held, each with the position of its chunk. */
 interface CallDeltas {
   readonly events: { readonly at: number; readonly event: CallDelta }[];
@@ -207,25 +205,24 @@ export class ModelAnswer {
     const { held } = this;
     this.held = [];
     this.heldSize = 0;
-    const deltas = new Map<number, CallDeltas>();
-    for (const [at, { events }] of held.entries())
-      for (const event of events) {
-        if (event.type !== 'tool-call-delta') continue;
-        const known = deltas.get(event.call);
-        if (known) known.events.push({ at, event });
-        else deltas.set(event.call, { events: [{ at, event }], next: 0 });
+    const deltas = deltasByCall(held);
+    if (!deltas) {
+      for (const { data, parts, events } of held) {
+        for (const event of events) inputs.push(event);
+        for (let part = 0; part < parts.length; part += 1) inputs.push(rawChunk(data, parts, part));
       }
+      return;
+    }
     for (const [at, { data, parts, events }] of held.entries()) {
-      const calls = deltas.size === 0 ? NO_CALLS : new Set(parts.map(({ call }) => call));
+      const calls = new Set(parts.map(({ call }) => call));
       for (const event of events) {
         if (event.type !== 'tool-call-delta') inputs.push(event);
         // What the decoder kept back of a call that this chunk does not go on with.
         else if (!calls.has(event.call)) takeDeltas(deltas.get(event.call), at, inputs);
       }
-      for (const [part, { chunk, call, isOutput, isEnd }] of parts.entries()) {
+      for (const [part, { call }] of parts.entries()) {
         if (call !== undefined) takeDeltas(deltas.get(call), at, inputs);
-        const raw: RawChunk = { type: 'raw', data, chunk, call, isOutput, isEnd, part, parts: parts.length };
-        inputs.push(raw);
+        inputs.push(rawChunk(data, parts, part));
       }
     }
   }
@@ -302,6 +299,27 @@ export class ModelAnswer {
   private refuseTooLarge(): void {
     if (this.completion.bytes > this.rules.limits.outputBytes) throw answerTooLarge('a response');
   }
+}
+
+/** The events of each call in what was held; undefined where there is none, as in most chunks. */
+function deltasByCall(held: readonly HeldChunk[]): Map<number, CallDeltas> | undefined {
+  if (!held.some(({ events }) => events.some(({ type }) => type === 'tool-call-delta'))) return undefined;
+  const deltas = new Map<number, CallDeltas>();
+  for (const [at, { events }] of held.entries()) {
+    for (const event of events) {
+      if (event.type !== 'tool-call-delta') continue;
+      const known = deltas.get(event.call);
+      if (known) known.events.push({ at, event });
+      else deltas.set(event.call, { events: [{ at, event }], next: 0 });
+    }
+  }
+  return deltas;
+}
+
+/** One part of a chunk as it travels among the events. The cast: the part is one of the list. */
+function rawChunk(data: string, parts: readonly ChunkPart[], part: number): RawChunk {
+  const { chunk, call, isOutput, isEnd } = parts[part] as ChunkPart;
+  return { type: 'raw', data, chunk, call, isOutput, isEnd, part, parts: parts.length };
 }
 
 /** Adds the events of a call up to this chunk, and in any case the beginning of the call. */

@@ -14,7 +14,7 @@ import {
   toolList,
 } from '../../../engine/tools/toolset.ts';
 import type { CallRules } from '../../../engine/turn/machine/call-permission.ts';
-import type { Toolset } from '../../../ports/toolset.ts';
+import { NO_TOOLS, type Toolset } from '../../../ports/toolset.ts';
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainText, recordsIn } from '../../../protocol/record.ts';
 import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-search-call.ts';
@@ -31,6 +31,10 @@ export async function prepareChatTools(request: EndpointRequest, settings: Prepa
   // Server-run tools cannot work with several choices in one answer.
   const providers = Number(body.n ?? 1) > 1 ? [] : settings.toolsOf(request.request);
   const client = toolList(body.tools);
+  if (providers.length === 0 && !client?.length) {
+    const tools = { toolset: NO_TOOLS, client, denied: undefined };
+    return { ...request, body, context: Object.assign({}, context, { tools }) };
+  }
   const requested = requestedTypes(client ?? []);
   const note = noteReporter(request, settings);
   const whole = await buildToolset(providers, toolNames(body), signal, note, requested, request);

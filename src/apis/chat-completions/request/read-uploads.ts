@@ -5,6 +5,7 @@ import { filesOfContainer } from '../../../engine/uploads/container-files.ts';
 import { InlineTexts } from '../../../engine/uploads/inline-text.ts';
 import { filePart } from '../../../engine/uploads/upload-parts.ts';
 import { UploadReader } from '../../../engine/uploads/upload-reader.ts';
+import type { MaybePromise } from '../../../ports/store.ts';
 import type { Toolset } from '../../../ports/toolset.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
@@ -16,16 +17,20 @@ import type { ChatBody } from './schema.ts';
  * The body with the content in the place of each `file.file_id`, and the text in that of each document; the same body if
  * it has none. Throws `file_not_found`.
  */
-export async function readUploads(
+export function readUploads(
   body: ChatBody,
   request: Pick<EndpointRequest, 'scope' | 'signal'>,
   { files, documents, limits }: PrepareSettings,
-): Promise<ChatBody> {
+): MaybePromise<ChatBody> {
+  if (!files && !documents) return body;
   const isRead = (part: unknown) =>
     (files && partFileId(part) !== undefined) || (documents && hasFileData(part)) || false;
-  if ((!files && !documents) || !body.messages.some(({ content }) => contentParts(content).some(isRead))) return body;
+  if (!body.messages.some(({ content }) => contentParts(content).some(isRead))) return body;
   const reader = files && new UploadReader(files, request, limits);
-  const placing = new Placing(reader, new InlineTexts(documents, request, limits), isRead);
+  return withFiles(body, new Placing(reader, new InlineTexts(documents, request, limits), isRead));
+}
+
+async function withFiles(body: ChatBody, placing: Placing): Promise<ChatBody> {
   const messages = [];
   for (const [index, message] of body.messages.entries()) {
     const content = await placing.changed(message.content, `messages[${index}].content`);

@@ -3,7 +3,9 @@
 import { type ApprovalSettings, readAnswers } from '../../../engine/approvals/read-answers.ts';
 import { readApprovalRules } from '../../../engine/tools/approval-rules.ts';
 import { requireTenant } from '../../../ports/scope.ts';
+import type { MaybePromise } from '../../../ports/store.ts';
 import type { ApprovalPolicy } from '../../../ports/tool-provider.ts';
+import { mapMaybePromise } from '../../../protocol/record.ts';
 import type { RequestWithApprovals, RequestWithTools } from './request.ts';
 
 /** The host's options that the step needs. */
@@ -12,13 +14,13 @@ export interface ApplyApprovalsSettings extends ApprovalSettings {
 }
 
 /** Throws `approval_not_found` and `approval_mismatch` for invalid approvals. */
-export async function applyApprovals(
+export function applyApprovals(
   request: RequestWithTools,
   settings: ApplyApprovalsSettings,
-): Promise<RequestWithApprovals> {
+): MaybePromise<RequestWithApprovals> {
   const { apiRequest, input, conversation, toolset } = request;
   const approvalRules = readApprovalRules(toolset, apiRequest, settings.approval);
   if (approvalRules.size > 0) requireTenant(apiRequest.scope, 'A tool that waits for approval', 'tools');
-  const answers = await readAnswers({ apiRequest, input, conversation, toolset, approvalRules }, settings);
-  return Object.assign({}, request, { approvalRules, answers });
+  const found = readAnswers({ apiRequest, input, conversation, toolset, approvalRules }, settings);
+  return mapMaybePromise(found, (answers) => Object.assign({}, request, { approvalRules, answers }));
 }

@@ -12,6 +12,8 @@ import {
   toolDefinitions,
   toolList,
 } from '../../../../engine/tools/toolset.ts';
+import type { MaybePromise } from '../../../../ports/store.ts';
+import type { ToolProvider } from '../../../../ports/tool-provider.ts';
 import { NO_TOOLS, type Toolset } from '../../../../ports/toolset.ts';
 import type { InjectedTools } from '../../../../ports/turn-context.ts';
 import { isRecord, type JsonObject } from '../../../../protocol/record.ts';
@@ -25,19 +27,38 @@ import { withNamedServers } from './server-tools.ts';
  * Adds the tools after the client's own, with those of the servers that the request names; a client's tool of the same
  * name wins. Throws `ApiError` for a server that is unavailable.
  */
-export async function injectServerTools(
+export function injectServerTools(
   request: EndpointRequest,
   settings: PrepareSettings & ServerOfModels,
-): Promise<EndpointRequest> {
-  const { body, context = {}, signal } = request;
+): MaybePromise<EndpointRequest> {
+  const { body, context = {} } = request;
   if (context.tools || !isRecord(body)) return request;
   const client = toolList(body.tools);
   // The client's tools, wherever the body has them.
   const brought = [...(client ?? []), ...additionalTools(Array.isArray(body.input) ? body.input : [])];
   const providers = settings.toolsOf(request.request);
-  if (brought.length === 0 && providers.length === 0)
-    return { ...request, body, context: Object.assign({}, context, { tools: { toolset: NO_TOOLS, client } }) };
+  if (brought.length > 0 || providers.length > 0)
+    return withListedTools(request, body, { client, brought, providers }, settings);
+  return { ...request, body, context: Object.assign({}, context, { tools: { toolset: NO_TOOLS, client } }) };
+}
 
+/** The tools that a request may use. */
+interface ToolSources {
+  /** Those of its field `tools`; undefined if it has none. */
+  readonly client: readonly JsonObject[] | undefined;
+  /** All of the client's. */
+  readonly brought: readonly JsonObject[];
+  /** Of the host's tools. */
+  readonly providers: readonly ToolProvider[];
+}
+
+async function withListedTools(
+  request: EndpointRequest,
+  body: JsonObject,
+  { client, brought, providers }: ToolSources,
+  settings: PrepareSettings & ServerOfModels,
+): Promise<EndpointRequest> {
+  const { context = {}, signal } = request;
   const own = readClientTools(brought).known;
   const note = noteReporter(request, settings);
   const listed = await listTools(providers, signal, note, requestedTypes(brought), request);
