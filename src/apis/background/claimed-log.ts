@@ -1,8 +1,7 @@
 /** The log of a response that this process claims: what it holds of the turn, and what it lacks. */
 
 import { endRunning, toStoredTurn } from '../../engine/history/keep-turn.ts';
-import type { ResumedResponse } from '../../engine/turn/checkpoint.ts';
-import { failedEnd, storedEnd } from '../../engine/turn/late-end.ts';
+import { failedEnd, type ResumedResponse, storedEnd } from '../../engine/turn/checkpoint.ts';
 import { type EventLog, isUnreadable } from '../../ports/background/event-log.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { type ResponseStore, type StoredResponse, storedVersion } from '../../ports/store.ts';
