@@ -10,7 +10,7 @@ import type { IncompleteReason, TurnEnd, TurnEvent, Usage } from '../../protocol
 import type { OutputItem } from '../../protocol/items.ts';
 import { storedFields } from '../../protocol/responses/resource.ts';
 import { type StoredError, storedFailure } from '../../protocol/responses/response-error.ts';
-import { eventText, isNumbered, readAll } from './event-text.ts';
+import { eventText, readAll } from './event-text.ts';
 import type { LoggedState } from './log-writer.ts';
 
 /** What a log holds of a turn. */
@@ -100,7 +100,7 @@ async function appendEnd(
   { events, settings }: { readonly events: readonly TurnEvent[]; readonly settings: LogEndSettings },
 ): Promise<void> {
   const endsUntil = Date.now() + settings.limits.eventsTtlMs;
-  const texts = events.filter(isNumbered).map(eventText);
+  const texts = events.filter((event) => 'sequence' in event).map(eventText);
   const epoch = storedVersion(owned);
   const end = { epoch, from: logged.next, events: texts, state: JSON.stringify(logged.state), endsUntil };
   // What cannot be read takes no events, but its followers must not wait for any.

@@ -13,7 +13,7 @@ import {
   toPullStream,
 } from '../../streams/pull-stream.ts';
 import { hasLeft } from '../request/endpoint-request.ts';
-import { hasRules } from './machine/call-permission.ts';
+import { canRefuse } from './machine/call-permission.ts';
 import { step } from './machine/machine.ts';
 import { isCutOff, startState, type TurnPlan, type TurnState } from './machine/state.ts';
 import { type Inputs, type Loop, modelOutput, turnRounds } from './tool-loop.ts';
@@ -74,7 +74,8 @@ class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readon
     this.turn = turn;
     this.state = resumed?.state ?? startState(plan);
     // No tool runs and no call is refused, so the model is asked once, and its request need not be kept in memory.
-    const isSingleAnswer = plan.owners.size === 0 && !hasRules(plan) && !compaction && !resumed && !place;
+    const isSingleAnswer =
+      plan.owners.size === 0 && !plan.needsCall && !canRefuse(plan) && !compaction && !resumed && !place;
     const inputs = isSingleAnswer
       ? modelOutput(turn, turn.takeRequest())
       : pullInTurn(inputSources(turn, () => this.state));

@@ -13,14 +13,7 @@ import { interleaved } from '../../streams/interleaved.ts';
 import { mapStream, singleChunkStream } from '../../streams/pull-stream.ts';
 import { WholeCharacters } from './data/whole-characters.ts';
 import { isServerExecuted } from './machine/call-items.ts';
-import {
-  type CallRules,
-  callRefusal,
-  lacksCallNote,
-  offeredAfter,
-  refusalText,
-  wantsTextOnly,
-} from './machine/call-permission.ts';
+import { type CallRules, callRefusal, lacksCallNote, offeredAfter, refusalText } from './machine/call-permission.ts';
 import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from './machine/state.ts';
 import type { ToolRounds } from './machine/tool-rounds.ts';
 
@@ -152,7 +145,8 @@ function continuesAfterRefusals({ refused, output }: TurnState, before: number, 
   if (refused.size === 0) return false;
   const written = output.from(before);
   if (pendingClientCalls(written).length > 0) return false;
-  if (!wantsTextOnly(plan)) return true;
+  // A client that wants no calls at all has its answer.
+  if (plan.allowedTools?.size !== 0) return true;
   return !written.some((item) => item.type === 'message' && item.content.some((part) => partText(part).trim() !== ''));
 }
 

@@ -26,7 +26,7 @@ import {
   writeResult,
   writeToolList,
 } from './write-calls.ts';
-import { closeNative, endNatives, openNative, writeNativeProgress } from './write-native-items.ts';
+import { closeNative, endNative, openNative, writeNativeProgress } from './write-native-items.ts';
 import { annotate, closeReasoning, closeWriting, startMessage, writeText } from './write-text.ts';
 import {
   beginCompaction,
@@ -198,7 +198,7 @@ function closeOpenOutput(draft: Draft, status: (index: number) => ItemStatus): v
   draft.closedCalls = NOTHING;
   if (openCall) closeCall(draft, openCall, status(openCall.index));
   failSearches(draft);
-  endNatives(draft, status);
+  for (const open of draft.natives.values()) endNative(draft, open, status(open.index));
   if (writing) closeWriting(draft, status(writing.index));
   draft.nextPhase = undefined;
 }

@@ -68,12 +68,8 @@ export function closeNative(draft: Draft, { native, item }: NativeEnd): void {
   closeItem(draft, open.index, withId(item, open.item.id));
 }
 
-/** Ends the items that the model's server has left open. */
-export function endNatives(draft: Draft, status: (index: number) => ItemStatus): void {
-  for (const open of draft.natives.values()) endNative(draft, open, status(open.index));
-}
-
-function endNative(draft: Draft, open: OpenNativeItem, status: ItemStatus): void {
+/** Ends an item that the model's server has left open. */
+export function endNative(draft: Draft, open: OpenNativeItem, status: ItemStatus): void {
   draft.natives = draft.natives.without(open.native);
   const item: Item = open.item;
   const ended = item.status === undefined ? item : { ...item, status };
