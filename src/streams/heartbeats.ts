@@ -121,7 +121,7 @@ class HeartbeatStage<Chunk> extends Stage<Chunk | Heartbeat> implements Consumer
   }
 }
 
-/** A timer's callback with an argument needs no closure. */
+/** A function of the timer's argument, not a closure for each stream. */
 function fillSilence(stage: HeartbeatStage<unknown>): void {
   stage.fillSilence();
 }

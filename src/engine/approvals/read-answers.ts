@@ -133,18 +133,17 @@ export function liveAnswers(input: readonly Item[]): readonly Answer[] {
   const later = new Set<string | undefined>();
   for (const item of input.toReversed()) {
     if (isModelOutput(item)) later.add(modelCallOfItem(String(item.id)));
-    if (!isAnswer(item)) continue;
-    const modelCall = modelCallOfItem(item.approval_request_id);
+    if (item.type !== 'mcp_approval_response') continue;
+    // The cast: the input has been validated.
+    const answer = item as Answer;
+    // What the model's own server asked for, it is told itself.
+    if (originOfItem(answer.approval_request_id) !== undefined) continue;
+    const modelCall = modelCallOfItem(answer.approval_request_id);
     // The model may have requested several approvals at once, and the client may have put each answer after its request.
     const isOfSameCall = later.size === 1 && modelCall !== undefined && later.has(modelCall);
-    if (later.size === 0 || isOfSameCall) live.push(item);
+    if (later.size === 0 || isOfSameCall) live.push(answer);
   }
   return live.toReversed();
-}
-
-/** What the model's own server asked for, it is told itself. */
-function isAnswer(item: Item): item is Answer {
-  return item.type === 'mcp_approval_response' && originOfItem(item.approval_request_id) === undefined;
 }
 
 /** The model's other output besides messages and tool calls. */
