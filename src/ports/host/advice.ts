@@ -87,16 +87,12 @@ const EXPLAINED: ReadonlySet<string> = new Set([...errorCodes, 'invalid_api_key'
 const FULL_DISK: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL', '53100']);
 
 /** What is known of the failure; the error's own advice, which knows its server, wins. */
-export function remedyFor(error: ApiError): Remedy {
-  const remedy = findRemedy(error);
-  return error.advice === undefined ? remedy : { ...remedy, advice: error.advice };
-}
-
-function findRemedy({ code, cause, advice }: ApiError): Remedy {
-  if (code === 'store_error' && FULL_DISK.has(readCauseCode(cause))) return NO_ROOM;
+export function remedyFor({ code, cause, advice }: ApiError): Remedy {
   // Where it could not be reached, the upstream gives advice or at least the cause.
   if (code === 'upstream_unavailable' && advice === undefined && cause === undefined) return BUSY;
-  return (Object.hasOwn(REMEDIES, code) ? REMEDIES[code] : undefined) ?? OTHERS;
+  const usual = (Object.hasOwn(REMEDIES, code) ? REMEDIES[code] : undefined) ?? OTHERS;
+  const remedy = code === 'store_error' && FULL_DISK.has(readCauseCode(cause)) ? NO_ROOM : usual;
+  return advice === undefined ? remedy : { ...remedy, advice };
 }
 
 /** The page is part of the package, below `node_modules`. */
