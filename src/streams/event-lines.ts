@@ -35,8 +35,9 @@ function hasOnlyEvents(text: string): boolean {
 }
 
 /**
- * Splits an event that a server wrote without the blank lines between several, which the format's own rules join into one. The data of each: its lines, if each is an object by itself (or the end marker) and
- * all together are not JSON. Every character is read twice at most.
+ * Splits an event that a server wrote without the blank lines between several, which the format's own rules join into one.
+ * Returns the data of each: its lines, if each is an object by itself (or the end marker) and all together are not JSON.
+ * Every character is read twice at most.
  */
 export function splitEvents(data: string): readonly string[] {
   const lines = data.split('\n').filter((line) => line !== '');

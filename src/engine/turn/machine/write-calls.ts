@@ -79,12 +79,12 @@ export function showCall(
   draft: Draft,
   number: number,
   name: string,
-  { id: given, fields }: Pick<CallDelta, 'id' | 'fields'> = {},
+  { id: upstreamId, fields }: Pick<CallDelta, 'id' | 'fields'> = {},
   approvalRequestId?: string,
 ): OpenToolCall {
   closeWriting(draft, 'completed');
   const index = draft.output.size;
-  const callId = unusedCallId(draft, given, index);
+  const callId = unusedCallId(draft, upstreamId, index);
   const owner = draft.plan.owners.get(name);
   const form = draft.plan.forms?.get(name);
   const id = nextItemId(draft, presentedAs(draft.plan, { owner, form }).idPrefix);
