@@ -1,5 +1,5 @@
-/** Decorates an upstream: everything that a decorator does not override is the upstream's own. */
-import type { Upstream } from './upstream.ts';
+/** Decorates an upstream: everything that a decorator does not override is the upstream's own, and each call stays one object. */
+import type { Upstream, UpstreamCall } from './upstream.ts';
 
 /**
  * The upstream with some of its members replaced. An override applies only where the upstream has the member itself, so an
@@ -29,4 +29,24 @@ export function wrapUpstream<Wrapped extends Pick<Upstream, 'stream'>>(
       return { value: read(name), enumerable: descriptor.enumerable ?? false, writable: true, configurable: true };
     },
   });
+}
+
+/**
+ * One object for each call that the wrapper receives, however many rounds the call has: upstreams keep what they know of a
+ * call by its object, such as the server that answers it and the secrets in its headers.
+ */
+export class OwnCalls {
+  private readonly calls = new WeakMap<UpstreamCall, UpstreamCall>();
+
+  /** The call with these changes, for its next round. */
+  changed(call: UpstreamCall, changes: Partial<UpstreamCall>): UpstreamCall {
+    const own = Object.assign(this.calls.get(call) ?? {}, call, changes);
+    this.calls.set(call, own);
+    return own;
+  }
+
+  /** The call as it was passed on; the same one where it never was. */
+  passedOn(call: UpstreamCall | undefined): UpstreamCall | undefined {
+    return (call && this.calls.get(call)) ?? call;
+  }
 }

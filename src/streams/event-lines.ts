@@ -1,4 +1,6 @@
-/** Normalizes event streams for their parser. */
+/** Puts the event streams of servers into the form that their parser takes: line by line, and event by event. */
+import { jsonIn } from '../protocol/json/json-text.ts';
+import { isDone } from './sse-frames.ts';
 
 /** The lines that the parser accepts without an error. */
 const KNOWN_LINE = /^(?:(?:data|event|id)?(?::|$)|retry: ?\d{1,15}$)/;
@@ -15,7 +17,10 @@ export function eventLines(): (piece: string) => string {
     const text = isAfterCR && piece.startsWith('\n') ? piece.slice(1) : piece;
     isAfterCR = piece.endsWith('\r');
     const lines = text.includes('\r') ? text.replaceAll('\r\n', '\n').replaceAll('\r', '\n') : text;
-    return hasOnlyEvents(lines) ? lines : dropUnknownLines(lines);
+    if (hasOnlyEvents(lines)) return lines;
+    const list = lines.split('\n');
+    // The first line may have begun in an earlier piece, and the last may continue in the next: they stay.
+    return list.filter((line, at) => at === 0 || at === list.length - 1 || KNOWN_LINE.test(line)).join('\n');
   };
 }
 
@@ -29,9 +34,14 @@ function hasOnlyEvents(text: string): boolean {
   return true;
 }
 
-/** The first line may have begun in an earlier piece, and the last may continue in the next: they stay. */
-function dropUnknownLines(text: string): string {
-  const lines = text.split('\n');
-  const last = lines.length - 1;
-  return lines.filter((line, index) => index === 0 || index === last || KNOWN_LINE.test(line)).join('\n');
+/**
+ * Splits an event that a server wrote without the blank lines between several, which the format's own rules join into one.
+ * Returns the data of each: its lines, if each is an object by itself (or the end marker) and all together are not JSON.
+ * Every character is read twice at most.
+ */
+export function splitEvents(data: string): readonly string[] {
+  const lines = data.split('\n').filter((line) => line !== '');
+  const isApart = lines.every((line) => line.startsWith('{') || isDone(line));
+  if (lines.length < 2 || !isApart || jsonIn(data) !== undefined) return [data];
+  return lines.every((line) => isDone(line) || jsonIn(line) !== undefined) ? lines : [data];
 }

@@ -46,7 +46,7 @@ class HeartbeatStage<Chunk> extends Stage<Chunk | Heartbeat> implements Consumer
     this.source = source;
     this.intervalMs = intervalMs;
     if (openAfterMs === undefined) this.open();
-    else if (openAfterMs < Number.POSITIVE_INFINITY) this.timer = setTimeout(emitOpening, openAfterMs, this).unref();
+    else if (openAfterMs < Number.POSITIVE_INFINITY) this.timer = setTimeout(fillSilence, openAfterMs, this).unref();
   }
 
   pull(consumer: Consumer<Chunk | Heartbeat>): void {
@@ -87,15 +87,11 @@ class HeartbeatStage<Chunk> extends Stage<Chunk | Heartbeat> implements Consumer
     else this.late = () => this.onError(error);
   }
 
-  emit(): void {
+  fillSilence(): void {
+    const isOpening = !this.isOpen;
+    if (isOpening) this.open();
     const consumer = this.take();
-    if (consumer) deliver(consumer, { count: this.count++ });
-  }
-
-  emitOpening(): void {
-    this.open();
-    const consumer = this.take();
-    if (consumer) deliver(consumer, { count: 0 });
+    if (consumer) deliver(consumer, { count: isOpening ? 0 : this.count++ });
   }
 
   /** From now on heartbeats fill the silence. */
@@ -103,7 +99,7 @@ class HeartbeatStage<Chunk> extends Stage<Chunk | Heartbeat> implements Consumer
     clearTimeout(this.timer);
     this.isOpen = true;
     const { intervalMs } = this;
-    this.timer = intervalMs === undefined ? undefined : setInterval(emitHeartbeat, intervalMs, this).unref();
+    this.timer = intervalMs === undefined ? undefined : setInterval(fillSilence, intervalMs, this).unref();
   }
 
   close() {
@@ -125,10 +121,7 @@ class HeartbeatStage<Chunk> extends Stage<Chunk | Heartbeat> implements Consumer
   }
 }
 
-function emitOpening(stage: HeartbeatStage<unknown>): void {
-  stage.emitOpening();
-}
-
-function emitHeartbeat(stage: HeartbeatStage<unknown>): void {
-  stage.emit();
+/** A function of the timer's argument, not a closure for each stream. */
+function fillSilence(stage: HeartbeatStage<unknown>): void {
+  stage.fillSilence();
 }

@@ -3,8 +3,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import { ApiError } from '../protocol/errors.ts';
 import type { ByteReader, Bytes } from './bytes.ts';
-import { eventLines } from './event-lines.ts';
-import { eventsIn } from './joined-events.ts';
+import { eventLines, splitEvents } from './event-lines.ts';
 import { type Consumer, deliver } from './pull-stream.ts';
 
 /**
@@ -93,7 +92,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
       maxBufferSize: eventBytes + FRAMING,
       onEvent: ({ data }) => this.takeEvent(data),
       onError: ({ type }) => {
-        if (type === 'max-buffer-size-exceeded') this.fail(eventTooLarge());
+        if (type === 'max-buffer-size-exceeded') this.failTooLarge();
       },
     });
     this.timer = setTimeout(beQuiet, quietMs, this);
@@ -186,7 +185,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
     while ((this.line.at(-1)?.length ?? Infinity) <= piece.length)
       piece = concatBytes([this.line.pop() as Buffer, piece]);
     this.line.push(piece);
-    if (this.lineBytes > this.eventBytes + FRAMING) this.fail(eventTooLarge());
+    if (this.lineBytes > this.eventBytes + FRAMING) this.failTooLarge();
   }
 
   private end(): void {
@@ -201,16 +200,15 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
 
   private takeEvent(data: string): void {
     if (this.isOver) return;
-    if (data.length * 3 > this.eventBytes && Buffer.byteLength(data) > this.eventBytes)
-      return this.fail(eventTooLarge());
+    if (data.length * 3 > this.eventBytes && Buffer.byteLength(data) > this.eventBytes) return this.failTooLarge();
     if (!this.hasEvents) this.head = '';
     this.hasEvents = true;
     if (!data.includes('\n')) this.events.push(data);
-    else for (const each of eventsIn(data)) this.events.push(each);
+    else for (const each of splitEvents(data)) this.events.push(each);
   }
 
-  private fail(error: unknown): void {
-    this.failure ??= error;
+  private failTooLarge(): void {
+    this.failure ??= new ApiError('upstream_error', "The model server sent an event over this server's limit.");
     this.isOver = true;
   }
 
@@ -267,8 +265,4 @@ function readAllInboxes(): void {
   const taking = readers;
   readers = [];
   for (const inbox of taking) inbox.take();
-}
-
-function eventTooLarge(): ApiError {
-  return new ApiError('upstream_error', "The model server sent an event over this server's limit.");
 }

@@ -3,7 +3,7 @@
 import { chatDecoder } from '../../src/protocol/chat-completions/decoder.ts';
 import { readFinish } from '../../src/protocol/chat-completions/finish-reasons.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
-import { eventsIn } from '../../src/streams/joined-events.ts';
+import { splitEvents } from '../../src/streams/event-lines.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 import {
   chunkStream,
@@ -91,7 +91,7 @@ describe('extras beside an answer', () => {
       const lines = 'data: {"a":1}\n'.repeat(size).replaceAll('data: ', '').trimEnd();
       const spoilt = `${lines}\n{"a":`;
       tried('joined lines', 2 * size);
-      expect([eventsIn(lines).length, eventsIn(spoilt).length]).toEqual([size, 1]);
+      expect([splitEvents(lines).length, splitEvents(spoilt).length]).toEqual([size, 1]);
     });
   });
 

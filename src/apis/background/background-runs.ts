@@ -78,14 +78,14 @@ export class BackgroundRuns {
     // Such an engine compares the clocks itself.
     if (!this.settings.engine.takesOver) await this.clock.check();
     if (this.log) await this.beginLog(this.log, request, stored);
-    const kept = withLatestExpiry(
+    const started = withLatestExpiry(
       toStoredTurn(stored, { resource: prepared.storedStart, output: [] }),
       this.settings.limits.durationMs,
     );
-    await fromStore(() => this.settings.store.put(kept));
+    await fromStore(() => this.settings.store.put(started));
     const forget = isForeground ? () => this.forget(stored) : undefined;
     const run = new BackgroundRun(
-      { prepared, stopping, keeper: this.keeperOf(prepared, stopping), forget },
+      { prepared, stopping, keeper: this.createKeeper(prepared, stopping), forget },
       this.settings,
     );
     this.runs.add(run);
@@ -108,11 +108,11 @@ export class BackgroundRuns {
   }
 
   /** The completed items of a response that runs elsewhere, as far as its log holds them. */
-  async outputOf({ scope, id }: ResponseKey): Promise<readonly OutputItem[]> {
+  async readOutput({ scope, id }: ResponseKey): Promise<readonly OutputItem[]> {
     const { log } = this;
     const output: OutputItem[] = [];
     if (!log) return output;
-    for (const event of await fromStore(() => readableIn(log, { scope, id })))
+    for (const event of await fromStore(() => readAvailable(log, { scope, id })))
       if (event.type === 'item-end') output[event.index] = event.item;
     return output;
   }
@@ -135,7 +135,7 @@ export class BackgroundRuns {
     await fromStore(() => log.begin({ scope, id }, { epoch: storedVersion({ version }), request: text, expiresAt }));
   }
 
-  private keeperOf({ stored, info }: BackgroundTurn, { signal }: AbortController): RunKeeper {
+  private createKeeper({ stored, info }: BackgroundTurn, { signal }: AbortController): RunKeeper {
     const { watch, worker, settings } = this;
     const { scope, id } = stored;
     if (watch) return worker.logKeeper(watch, stored, { next: 0, state: { tries: 1 } });
@@ -161,7 +161,7 @@ export class BackgroundRuns {
 }
 
 /** The events of a log; none if it cannot be read, which must not keep a response from being cancelled. */
-async function readableIn(log: EventLog, key: ResponseKey): Promise<readonly NumberedEvent[]> {
+async function readAvailable(log: EventLog, key: ResponseKey): Promise<readonly NumberedEvent[]> {
   try {
     return await readAll(log, key);
   } catch (error) {

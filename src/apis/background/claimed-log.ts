@@ -1,8 +1,7 @@
 /** The log of a response that this process claims: what it holds of the turn, and what it lacks. */
 
 import { endRunning, toStoredTurn } from '../../engine/history/keep-turn.ts';
-import type { ResumedResponse } from '../../engine/turn/checkpoint.ts';
-import { failedEnd, storedEnd } from '../../engine/turn/late-end.ts';
+import { failedEnd, type ResumedResponse, storedEnd } from '../../engine/turn/checkpoint.ts';
 import type { EventLog } from '../../ports/background/event-log.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { type ResponseStore, type StoredResponse, storedVersion } from '../../ports/store.ts';
@@ -12,7 +11,7 @@ import type { IncompleteReason, TurnEnd, TurnEvent, Usage } from '../../protocol
 import type { OutputItem } from '../../protocol/items.ts';
 import { storedFields } from '../../protocol/responses/resource.ts';
 import { type StoredError, storedFailure } from '../../protocol/responses/response-error.ts';
-import { eventText, isNumbered, readAll } from './event-text.ts';
+import { eventText, readAll } from './event-text.ts';
 import type { LoggedState } from './log-writer.ts';
 
 /** What a log holds of a turn. */
@@ -103,7 +102,7 @@ async function appendEnd(
   { events, settings }: { readonly events: readonly TurnEvent[]; readonly settings: LogEndSettings },
 ): Promise<void> {
   const endsUntil = Date.now() + settings.limits.eventsTtlMs;
-  const texts = events.filter(isNumbered).map(eventText);
+  const texts = events.filter((event) => 'sequence' in event).map(eventText);
   const epoch = storedVersion(owned);
   const end = { epoch, from: logged.next, events: texts, state: JSON.stringify(logged.state), endsUntil };
   // What cannot be read takes no events, but its followers must not wait for any.

@@ -17,7 +17,7 @@ import { untilAborted } from '../../streams/until-aborted.ts';
 import { requestHeartbeat } from '../endpoint/prepare.ts';
 import type { BackgroundRuns } from './background-runs.ts';
 import type { Followers } from './followers.ts';
-import { type BackgroundTurn, cancelled, type Run, type RunSettings } from './run.ts';
+import { type BackgroundTurn, cancelledResponse, type Run, type RunSettings } from './run.ts';
 
 /** A run of a crashed node counts as over this many milliseconds after its time limit. */
 const GRACE_MS = 60_000;
@@ -42,9 +42,8 @@ export function wantsBackground({ body }: EndpointRequest): boolean {
 }
 
 /** Whether a stream of a router with `durable` goes on without its client: one that nobody may retrieve does not. */
-export function outlivesClient(request: EndpointRequest): boolean {
-  const { body, scope } = request;
-  return wantsStream(request) && isRecord(body) && body.store !== false && !isUntracked(scope);
+export function outlivesClient({ body, scope }: EndpointRequest): boolean {
+  return isRecord(body) && body.stream === true && body.store !== false && !isUntracked(scope);
 }
 
 /**
@@ -98,16 +97,17 @@ async function beginRun(
   const stopping = new AbortController();
   const { signal } = stopping;
   const abort = (reason: ApiError) => stopping.abort(reason);
-  const own: EndpointRequest = { ...request, signal, abort, disconnect: undefined };
+  const runRequest: EndpointRequest = { ...request, signal, abort, disconnect: undefined };
   // Checked first: once the response exists, its stream may not be refused.
-  const following = wantsStream(request) ? followers.begin(request) : undefined;
+  const { body } = request;
+  const following = isRecord(body) && body.stream === true ? followers.begin(request) : undefined;
   let life: Lifetime | undefined;
   try {
-    life = beginTurn(own, settings.limits.durationMs, turns, !isForeground);
+    life = beginTurn(runRequest, settings.limits.durationMs, turns, !isForeground);
     const { place } = life;
     // In the background it is answered at once, and waits then. Until its stream begins it ends with its client.
     if (isForeground && place) await untilAborted(request.signal, () => place);
-    const prepared = await prepare(own, life, background.log !== undefined);
+    const prepared = await prepare(runRequest, life, background.log !== undefined);
     notify(settings.hooks, 'onRequest', prepared.info);
     const begun = await background.begin({ request, prepared, stopping, isForeground });
     return { ...begun, prepared, following };
@@ -116,10 +116,6 @@ async function beginRun(
     following?.leave();
     throw error;
   }
-}
-
-function wantsStream({ body }: EndpointRequest): boolean {
-  return isRecord(body) && body.stream === true;
 }
 
 /**
@@ -133,8 +129,8 @@ export async function replay(
   parts: BackgroundParts & { readonly readerOf: ReaderOf },
 ): Promise<Reply> {
   const { background, followers, readerOf } = parts;
-  const run = background.runs.find(stored) ?? (await loggedRun(stored, background, readerOf));
-  const after = startingAfter(request.query.starting_after);
+  const run = background.runs.find(stored) ?? (await findLoggedRun(stored, background, readerOf));
+  const after = readStartingAfter(request.query.starting_after);
   const following = followers.begin(request, stored.id);
   return replayReply(run, request, { after, following, settings, parts });
 }
@@ -143,17 +139,21 @@ export async function replay(
 type ReaderOf = (stored: StoredResponse) => BackgroundTurn['readerFor'];
 
 /** What a replay needs of a run. */
-type Replayed = Pick<Run, 'key' | 'recording' | 'isLogged' | 'readerFor'>;
+type ReplayedRun = Pick<Run, 'key' | 'recording' | 'isLogged' | 'readerFor'>;
 
 /** Throws `unsupported_parameter` or `events_expired` if the events are not in the log. */
-async function loggedRun(stored: StoredResponse, { log }: BackgroundRuns, readerOf: ReaderOf): Promise<Replayed> {
+async function findLoggedRun(
+  stored: StoredResponse,
+  { log }: BackgroundRuns,
+  readerOf: ReaderOf,
+): Promise<ReplayedRun> {
   const { background, logged } = stored.resource;
   if (background !== true && logged === undefined)
-    throw notStreamed('Only responses that are made in the background can be streamed again.');
+    throw cannotStream('Only responses that are made in the background can be streamed again.');
   const { scope, id } = stored;
   const [head] = logged !== undefined && log ? await fromStore(() => log.heads([{ scope, id }])) : [];
   if (head) return { key: { scope, id }, recording: undefined, isLogged: true, readerFor: readerOf(stored) };
-  if (logged === undefined || !log) throw notStreamed(NOT_KEPT);
+  if (logged === undefined || !log) throw cannotStream(EVENTS_GONE);
   const message = 'The events of this response are no longer kept. The response itself can be retrieved.';
   throw new ApiError('events_expired', message, { param: 'stream' });
 }
@@ -168,7 +168,7 @@ interface ReplayReading {
 
 /** The stream ends the following; where there is none, this does. */
 function replayReply(
-  { key, recording, isLogged, readerFor }: Replayed,
+  { key, recording, isLogged, readerFor }: ReplayedRun,
   request: EndpointRequest,
   { after, following, settings, parts }: ReplayReading,
 ): Reply {
@@ -177,9 +177,9 @@ function replayReply(
     const heartbeatMs = requestHeartbeat(request, settings).intervalMs;
     const logged = isLogged && parts.background.follow(key, { after, reader, life: following, heartbeatMs });
     if (logged) return streamReply(logged);
-    if (!recording) throw notStreamed(NOT_KEPT);
+    if (!recording) throw cannotStream(EVENTS_GONE);
     const events = recording.after(after, reader, following);
-    if (!events) throw notStreamed('The events behind `starting_after` are no longer kept.');
+    if (!events) throw cannotStream('The events behind `starting_after` are no longer kept.');
     return streamReply(events);
   } catch (error) {
     following.leave();
@@ -187,16 +187,17 @@ function replayReply(
   }
 }
 
-const NOT_KEPT = 'The events of this response are not kept here: it was made without `stream`, elsewhere or long ago.';
+const EVENTS_GONE =
+  'The events of this response are not kept here: it was made without `stream`, elsewhere or long ago.';
 
-function startingAfter(value: unknown): number {
+function readStartingAfter(value: unknown): number {
   if (value === undefined || value === '') return -1;
   if (typeof value === 'string' && /^\d{1,15}$/.test(value)) return Number(value);
   const message = "Invalid 'starting_after': it must be the sequence number of an event.";
   throw new ApiError('invalid_value', message, { param: 'starting_after' });
 }
 
-function notStreamed(message: string): ApiError {
+function cannotStream(message: string): ApiError {
   return new ApiError('unsupported_parameter', message, { param: 'stream' });
 }
 
@@ -214,8 +215,8 @@ export async function cancel(
   }
   const run = background.runs.find(stored);
   await run?.stop();
-  const whole = (run?.output ?? (await background.outputOf(stored))).filter(Boolean);
-  const { now, isEnded } = await endRunning(store, stored, (running) => cancelled(running, whole));
+  const whole = (run?.output ?? (await background.readOutput(stored))).filter(Boolean);
+  const { now, isEnded } = await endRunning(store, stored, (running) => cancelledResponse(running, whole));
   if (now && isEnded) await withdrawTurn(store, now);
   // Also where an earlier request has ended it, which may have failed here.
   if (now?.resource.status === 'cancelled') await background.endEvents(now);

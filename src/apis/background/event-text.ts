@@ -8,11 +8,6 @@ import { objectIn } from '../../protocol/json/json-text.ts';
 /** An event with a number: only these are kept. */
 export type NumberedEvent = Extract<TurnEvent, { readonly sequence: number }>;
 
-/** Whether the event has a number. */
-export function isNumbered(event: TurnEvent): event is NumberedEvent {
-  return 'sequence' in event;
-}
-
 /** The event as JSON, without what only the host may know of an error. */
 export function eventText(event: NumberedEvent): string {
   if (!('error' in event) || !event.error) return JSON.stringify(event);
@@ -25,11 +20,11 @@ export function eventIn(text: string): NumberedEvent {
   const event = objectIn(text);
   // The cast: only `eventText` writes these texts.
   if (typeof event?.type === 'string' && typeof event.sequence === 'number') return event as never;
-  throw unreadable();
+  throw unreadableEvents();
 }
 
 /** The error of a log with an entry that cannot be read. */
-export function unreadable(cause?: unknown): ApiError {
+export function unreadableEvents(cause?: unknown): ApiError {
   return new ApiError('store_error', 'The events of this response cannot be read.', { cause });
 }
 
@@ -42,7 +37,7 @@ export async function readAll(log: EventLog, key: ResponseKey): Promise<readonly
   for (;;) {
     const page = await log.read(key, events.length - 1, PAGE_BYTES);
     if (!page || page.next <= events.length) return events;
-    if (page.events.length === 0) throw unreadable();
+    if (page.events.length === 0) throw unreadableEvents();
     for (const text of page.events) events.push(eventIn(text));
   }
 }

@@ -27,8 +27,11 @@ export class Followers {
     const { scope } = request;
     const places = [storeKey({ scope, id: '' }), ...(id === undefined ? [] : [storeKey({ scope, id })])];
     const [ofScope = 0, ofResponse = 0] = places.map((place) => this.counts.get(place));
-    if (ofScope >= followersPerScope) throw tooMany('You follow as many responses');
-    if (ofResponse >= followersPerResponse) throw tooMany('This response is followed by as many clients');
+    const isScopeFull = ofScope >= followersPerScope;
+    if (isScopeFull || ofResponse >= followersPerResponse) {
+      const what = isScopeFull ? 'You follow as many responses' : 'This response is followed by as many clients';
+      throw new ApiError('too_many_streams', `${what} as this server allows. Try again later.`);
+    }
     const life = beginTurn(request, durationMs, this.running);
     for (const place of places) this.count(place, 1);
     let isOver = false;
@@ -49,8 +52,4 @@ export class Followers {
     if (count === 0) this.counts.delete(place);
     else this.counts.set(place, count);
   }
-}
-
-function tooMany(what: string): ApiError {
-  return new ApiError('too_many_streams', `${what} as this server allows. Try again later.`);
 }

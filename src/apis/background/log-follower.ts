@@ -9,13 +9,13 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { TurnEvent } from '../../protocol/events.ts';
 import { quotedId } from '../../protocol/ids.ts';
 import { type Consumer, deliver, NULL_CONSUMER, Stage } from '../../streams/pull-stream.ts';
-import { eventIn, unreadable } from './event-text.ts';
+import { eventIn, unreadableEvents } from './event-text.ts';
 import type { LogWatch } from './log-watch.ts';
 import type { EventReader } from './recording.ts';
 
 /** Milliseconds before a failed reading is tried again, and for how long. */
 const RETRY_MS = 1000;
-const MOST_RETRYING_MS = 60_000;
+const MAX_RETRYING_MS = 60_000;
 /** Bytes of events that are read at once. */
 const PAGE_BYTES = 256 * 1024;
 
@@ -60,7 +60,7 @@ export class LogFollower extends Stage<string> {
   private ready = '';
   private isReading = false;
   /** Whether the log has changed since it was read. */
-  private isNews = true;
+  private hasChanged = true;
   private isOver = false;
   private heartbeat: NodeJS.Timeout | undefined;
   /** Undefined while the store answers. */
@@ -75,11 +75,11 @@ export class LogFollower extends Stage<string> {
     this.following = following;
     this.sequence = following.reader.readsAll ? -1 : following.after;
     const { signal } = following.life;
-    signal.addEventListener('abort', this.goOn, { once: true });
+    signal.addEventListener('abort', this.resume, { once: true });
     this.leave = [
       followed.watch.watch(followed.key, (head) => this.onHead(head)),
       followed.onWritten(this.wake),
-      () => signal.removeEventListener('abort', this.goOn),
+      () => signal.removeEventListener('abort', this.resume),
       following.life.leave,
     ];
   }
@@ -89,7 +89,7 @@ export class LogFollower extends Stage<string> {
     this.isPulled = true;
     this.awaitBeat();
     if (this.ready !== '') this.deliver(this.ready);
-    else this.goOn();
+    else this.resume();
   }
 
   close(): void {
@@ -100,11 +100,11 @@ export class LogFollower extends Stage<string> {
   }
 
   private readonly wake = (): void => {
-    this.isNews = true;
-    this.goOn();
+    this.hasChanged = true;
+    this.resume();
   };
 
-  private readonly goOn = (): void => {
+  private readonly resume = (): void => {
     if (this.isPulled && !this.isReading) this.context.runInAsyncScope(() => void this.read());
   };
 
@@ -116,8 +116,8 @@ export class LogFollower extends Stage<string> {
   private async read(): Promise<void> {
     this.isReading = true;
     try {
-      while (this.isPulled && this.isNews && !this.isOver && !this.following.life.signal.aborted) {
-        this.isNews = false;
+      while (this.isPulled && this.hasChanged && !this.isOver && !this.following.life.signal.aborted) {
+        this.hasChanged = false;
         await this.readSome();
       }
     } catch (error) {
@@ -125,7 +125,7 @@ export class LogFollower extends Stage<string> {
     } finally {
       this.isReading = false;
     }
-    this.rest();
+    this.finishRead();
   }
 
   private async readSome(): Promise<void> {
@@ -137,7 +137,7 @@ export class LogFollower extends Stage<string> {
     this.failingSince = undefined;
     if (!page) return this.onMissing();
     this.wasMissing = false;
-    if (page.events.length === 0 && page.next > this.sequence + 1) throw unreadable();
+    if (page.events.length === 0 && page.next > this.sequence + 1) throw unreadableEvents();
     const events = page.events.map(eventIn);
     const isWhole = page.ended && page.from + events.length >= page.next;
     if (events.length > 0 || isWhole) this.handOn(events, isWhole);
@@ -155,9 +155,9 @@ export class LogFollower extends Stage<string> {
 
   /** A store that is down for a while breaks no stream. */
   private readonly tryAgain = (error: ApiError): typeof LATER => {
-    if (isStoreError(error.cause, 'unreadable_log')) throw unreadable(error.cause);
+    if (isStoreError(error.cause, 'unreadable_log')) throw unreadableEvents(error.cause);
     this.failingSince ??= performance.now();
-    if (performance.now() - this.failingSince > MOST_RETRYING_MS) throw error;
+    if (performance.now() - this.failingSince > MAX_RETRYING_MS) throw error;
     setTimeout(this.wake, RETRY_MS).unref();
     return LATER;
   };
@@ -169,7 +169,7 @@ export class LogFollower extends Stage<string> {
       if ('sequence' in event) this.sequence = event.sequence;
       text += reader.read(event, after);
     }
-    this.isNews = true;
+    this.hasChanged = true;
     this.isOver = isWhole || events.at(-1)?.type === 'turn-end';
     if (this.isOver) text += reader.end();
     if (text !== '') this.deliver(text);
@@ -188,12 +188,12 @@ export class LogFollower extends Stage<string> {
   }
 
   /** After a reading: ends, or waits for more. */
-  private rest(): void {
+  private finishRead(): void {
     if (!this.isPulled) return;
     const { life } = this.following;
     if (this.isOver) return this.finishPulled();
     if (life.signal.aborted) return this.cutShort(life.signal.reason);
-    if (this.isNews) this.goOn();
+    if (this.hasChanged) this.resume();
   }
 
   /** From the pull on, so that readings without events do not delay it. */

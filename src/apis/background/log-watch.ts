@@ -6,7 +6,7 @@ import { type ResponseKey, storeKey } from '../../ports/store.ts';
 /** The time between two queries, in milliseconds. */
 const EVERY_MS = 250;
 /** The maximum number of logs in one query. */
-const MOST_KEYS = 500;
+const MAX_KEYS = 500;
 /** The shortest time between two reports of a failing log, in milliseconds. */
 const REPORT_EVERY_MS = 10_000;
 
@@ -34,7 +34,7 @@ export class LogWatch {
   /** Calls `onHead` with the position of the log, again and again; undefined if it is gone. Returns how to stop that. */
   watch(key: ResponseKey, onHead: OnHead): () => void {
     const place = storeKey(key);
-    const { watchers } = this.watched.get(place) ?? this.added(place, key);
+    const { watchers } = this.watched.get(place) ?? this.addKey(place, key);
     watchers.add(onHead);
     this.timer ??= setInterval(() => void this.look(), EVERY_MS).unref();
     return () => {
@@ -52,7 +52,7 @@ export class LogWatch {
     this.onError(error);
   }
 
-  private added(place: string, key: ResponseKey): Watched {
+  private addKey(place: string, key: ResponseKey): Watched {
     const watched: Watched = { key, watchers: new Set() };
     this.watched.set(place, watched);
     return watched;
@@ -69,8 +69,7 @@ export class LogWatch {
     this.isAsking = true;
     try {
       const watched = [...this.watched.values()];
-      for (let from = 0; from < watched.length; from += MOST_KEYS)
-        await this.ask(watched.slice(from, from + MOST_KEYS));
+      for (let from = 0; from < watched.length; from += MAX_KEYS) await this.ask(watched.slice(from, from + MAX_KEYS));
     } catch (error) {
       this.report(error);
     } finally {

@@ -8,15 +8,15 @@ import type { ResponseKey } from '../../ports/store.ts';
 import type { TurnEvent } from '../../protocol/events.ts';
 import { isPromise } from '../../protocol/record.ts';
 import { toolCallKind } from '../../protocol/tool-calls/kinds.ts';
-import { eventText, isNumbered, type NumberedEvent } from './event-text.ts';
+import { eventText, type NumberedEvent } from './event-text.ts';
 
 /** The shortest time between two writes to a store that is not in this process, in milliseconds. */
 const BETWEEN_MS = 100;
 /** Characters of unwritten events at which the model waits. */
-const MOST_CHARACTERS = 1024 * 1024;
+const MAX_CHARACTERS = 1024 * 1024;
 /** Milliseconds before a failed write is tried again, at first and at most. */
 const FIRST_RETRY_MS = 100;
-const LAST_RETRY_MS = 2000;
+const MAX_RETRY_MS = 2000;
 /** How long a writer that is to stop tries to write what it has, in milliseconds. */
 const STOPS_WITHIN_MS = 5000;
 
@@ -74,7 +74,7 @@ export class LogWriter {
   private isFlushing = false;
   private failure: unknown;
   /** Ends the pause between two writes. */
-  private hurry = () => {};
+  private flushNow = () => {};
 
   constructor({ log, key, epoch, next, state }: OpenLog, host: LogWriterHost) {
     this.place = { log, key, epoch };
@@ -86,7 +86,7 @@ export class LogWriter {
   }
 
   /** Soon gives up what cannot be written: a process that ends must not wait for a database that is down. */
-  hasten(): void {
+  shortenDeadline(): void {
     this.deadline = Math.min(this.deadline, Date.now() + STOPS_WITHIN_MS);
   }
 
@@ -94,7 +94,7 @@ export class LogWriter {
   async add(batch: readonly TurnEvent[], state: TurnState | undefined): Promise<void> {
     // What was given up is missing: nothing may stand behind it.
     if (this.failure !== undefined) throw this.failure;
-    const events = batch.filter(isNumbered);
+    const events = batch.filter((event) => 'sequence' in event);
     if (events.length === 0 || this.isLost) return;
     const torn = this.openCalls.size === 0 && this.canSplit ? events.findIndex(opensCall) : -1;
     for (const event of events) this.count(event);
@@ -108,11 +108,11 @@ export class LogWriter {
     if (!isHeld) this.ready.push({ events: this.held.splice(0), checkpoint: state && turnCheckpoint(state) });
     if (!isHeld && state) this.canSplit = true;
     this.writing ??= this.write();
-    if (this.characters > MOST_CHARACTERS) await this.flush();
+    if (this.characters > MAX_CHARACTERS) await this.flush();
   }
 
   /** Writes this state, in which no call is being written, with everything before it; returns as `flush` does. */
-  async keep(state: TurnState): Promise<boolean> {
+  async writeState(state: TurnState): Promise<boolean> {
     if (this.failure !== undefined) throw this.failure;
     this.canSplit = true;
     if (!this.isLost) this.ready.push({ events: [], checkpoint: turnCheckpoint(state) });
@@ -126,7 +126,7 @@ export class LogWriter {
    */
   async flush(): Promise<boolean> {
     this.isFlushing = true;
-    this.hurry();
+    this.flushNow();
     await this.writing;
     this.isFlushing = false;
     if (this.failure !== undefined) throw this.failure;
@@ -159,7 +159,7 @@ export class LogWriter {
           ...this.state,
           checkpoint: last?.checkpoint ?? this.state.checkpoint,
         });
-        if (!isNear && !this.isFlushing && this.ready.length === 0) await this.rest();
+        if (!isNear && !this.isFlushing && this.ready.length === 0) await this.pauseBetweenWrites();
       }
     } catch (error) {
       this.failure = error;
@@ -168,10 +168,10 @@ export class LogWriter {
     }
   }
 
-  private rest(): Promise<void> {
+  private pauseBetweenWrites(): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, BETWEEN_MS);
-      this.hurry = () => {
+      this.flushNow = () => {
         clearTimeout(timer);
         resolve();
       };
@@ -185,11 +185,11 @@ export class LogWriter {
     const isEnd = events.at(-1)?.type === 'turn-end';
     const endsUntil = isEnd ? Date.now() + this.host.eventsTtlMs : undefined;
     const append = { epoch, from, events: events.map(eventText), state: JSON.stringify(state), endsUntil };
-    for (let waitMs = FIRST_RETRY_MS; ; waitMs = Math.min(waitMs * 2, LAST_RETRY_MS)) {
+    for (let waitMs = FIRST_RETRY_MS; ; waitMs = Math.min(waitMs * 2, MAX_RETRY_MS)) {
       try {
         const answer = log.append(key, append);
-        if ((await answer) || (await this.isWritten(from + events.length))) this.written(events, state);
-        else this.lose();
+        if ((await answer) || (await this.isWritten(from + events.length))) this.onAppended(events, state);
+        else this.onLogLost();
         return !isPromise(answer);
       } catch (error) {
         if (Date.now() + waitMs > this.deadline) throw error;
@@ -205,13 +205,13 @@ export class LogWriter {
     return head?.epoch === this.place.epoch && head.next === next;
   }
 
-  private written(events: readonly NumberedEvent[], state: LoggedState): void {
+  private onAppended(events: readonly NumberedEvent[], state: LoggedState): void {
     this.next += events.length;
     this.state = state;
     if (events.length > 0) this.host.onWritten(events);
   }
 
-  private lose(): void {
+  private onLogLost(): void {
     if (this.isLost) return;
     this.isLost = true;
     this.ready = [];

@@ -5,7 +5,7 @@ import { ApiError, type ErrorBody } from '../../protocol/errors.ts';
 import { type Consumer, deliver, NULL_CONSUMER, Stage } from '../../streams/pull-stream.ts';
 
 /** Maximum characters of frames that one response keeps; of a longer one the oldest are dropped. */
-const MOST_CHARACTERS = 8 * 1024 * 1024;
+const MAX_CHARACTERS = 8 * 1024 * 1024;
 /**
  * Characters after which a reader receives what it has: more would occupy memory for each reader that does not read.
  */
@@ -15,7 +15,7 @@ const PIECE = 64 * 1024;
  * milliseconds.
  */
 const PATIENCE_MS = 5000;
-const MOST_WAITING_MS = 60_000;
+const MAX_WAITING_MS = 60_000;
 
 /** One event; a heartbeat or another frame without a number has that of the event before it. */
 export interface RecordedEvent<Event> {
@@ -40,14 +40,14 @@ export interface EventReader<Event> {
 }
 
 /** An event as it is kept; `start` is the number of characters kept before it, since the first. */
-interface KeptEvent<Event> extends RecordedEvent<Event> {
+interface StoredEvent<Event> extends RecordedEvent<Event> {
   readonly start: number;
 }
 
 /** Events in the order of their sequence numbers, readable by any number of readers from any of them on. */
 export class Recording<Event> {
-  private readonly mostCharacters: number;
-  private events: KeptEvent<Event>[] = [];
+  private readonly maxCharacters: number;
+  private events: StoredEvent<Event>[] = [];
   /** How many earlier events have been dropped. */
   private gone = 0;
   /** Characters of all events that were ever kept, except those that repeat others. */
@@ -57,16 +57,16 @@ export class Recording<Event> {
   private readonly pulling = new Set<Replay<Event>>();
   private readonly readers = new Set<Replay<Event>>();
   private readonly listeners = new Set<() => void>();
-  private patience = MOST_WAITING_MS;
+  private patience = MAX_WAITING_MS;
   private catchUp = () => {};
 
-  constructor(mostCharacters = MOST_CHARACTERS) {
-    this.mostCharacters = mostCharacters;
+  constructor(maxCharacters = MAX_CHARACTERS) {
+    this.maxCharacters = maxCharacters;
   }
 
   /** Characters of all frames that are kept. */
   get size(): number {
-    return this.notified - this.startOf(this.gone) + this.repeated;
+    return this.notified - this.findStart(this.gone) + this.repeated;
   }
 
   /** Adds events, and wakes the waiting readers. */
@@ -78,7 +78,7 @@ export class Recording<Event> {
       else this.notified += size;
     }
     // The latest event stays, however long it is: readers that are up to date must be able to read it.
-    if (this.notified - this.startOf(this.gone) > this.mostCharacters) this.forget(this.events.length - events.length);
+    if (this.notified - this.findStart(this.gone) > this.maxCharacters) this.forget(this.events.length - events.length);
     this.wake();
   }
 
@@ -112,9 +112,9 @@ export class Recording<Event> {
     let size = 0;
     for (let at = this.firstAfter(sequence); at < this.events.length && size < PIECE; at += 1) {
       // The cast: the index is below the length.
-      const kept = this.events[at] as KeptEvent<Event>;
-      events.push(kept.event);
-      size += kept.size;
+      const stored = this.events[at] as StoredEvent<Event>;
+      events.push(stored.event);
+      size += stored.size;
     }
     return events;
   }
@@ -140,7 +140,7 @@ export class Recording<Event> {
     return this.isOver && index === this.gone + this.events.length;
   }
 
-  /** Calls the replay's `goOn` when there is more. */
+  /** Calls the replay's `resume` when there is more. */
   await(replay: Replay<Event>): void {
     this.pulling.add(replay);
   }
@@ -159,17 +159,17 @@ export class Recording<Event> {
     if (this.patience <= 0 || signal.aborted || !this.isSomeoneBehind()) return undefined;
     const began = performance.now();
     return new Promise((resolve) => {
-      const goOn = () => {
+      const resume = () => {
         clearInterval(timer);
-        signal.removeEventListener('abort', goOn);
+        signal.removeEventListener('abort', resume);
         this.catchUp = () => {};
         this.patience -= performance.now() - began;
         resolve();
       };
-      this.catchUp = () => this.isSomeoneBehind() || goOn();
+      this.catchUp = () => this.isSomeoneBehind() || resume();
       const isLate = () => performance.now() - began > this.patience;
-      const timer = setInterval(() => (isLate() ? goOn() : this.catchUp()), PATIENCE_MS / 5).unref();
-      signal.addEventListener('abort', goOn, { once: true });
+      const timer = setInterval(() => (isLate() ? resume() : this.catchUp()), PATIENCE_MS / 5).unref();
+      signal.addEventListener('abort', resume, { once: true });
     });
   }
 
@@ -180,16 +180,16 @@ export class Recording<Event> {
 
   private isSomeoneBehind(): boolean {
     const since = performance.now() - PATIENCE_MS;
-    const far = this.notified - this.mostCharacters / 2;
-    if (this.startOf(this.gone) >= far) return false;
-    for (const { index, pulledAt } of this.readers) if (pulledAt > since && this.startOf(index) < far) return true;
+    const far = this.notified - this.maxCharacters / 2;
+    if (this.findStart(this.gone) >= far) return false;
+    for (const { index, pulledAt } of this.readers) if (pulledAt > since && this.findStart(index) < far) return true;
     return false;
   }
 
   /**
    * How many characters were kept before the frame with this index; for a dropped one, before the first that is left.
    */
-  private startOf(index: number): number {
+  private findStart(index: number): number {
     return this.events[Math.max(index - this.gone, 0)]?.start ?? this.notified;
   }
 
@@ -199,7 +199,7 @@ export class Recording<Event> {
     while (low < high) {
       const middle = (low + high) >> 1;
       // The cast: the middle is below the length.
-      if ((this.events[middle] as KeptEvent<Event>).sequence > sequence) high = middle;
+      if ((this.events[middle] as StoredEvent<Event>).sequence > sequence) high = middle;
       else low = middle + 1;
     }
     return low;
@@ -207,7 +207,7 @@ export class Recording<Event> {
 
   /** Drops a quarter at once, since each time moves all the remaining ones; keeps at most this many frames. */
   private forget(most: number): void {
-    const enough = this.notified - this.mostCharacters * 0.75;
+    const enough = this.notified - this.maxCharacters * 0.75;
     let count = 0;
     for (const { start, size, isRepeated } of this.events) {
       if (count === most || start >= enough) break;
@@ -221,7 +221,7 @@ export class Recording<Event> {
   private wake(): void {
     const replays = [...this.pulling];
     this.pulling.clear();
-    for (const replay of replays) replay.goOn();
+    for (const replay of replays) replay.resume();
     for (const wake of [...this.listeners]) wake();
   }
 }
@@ -249,7 +249,7 @@ class Replay<Event> extends Stage<string> {
     this.index = index;
     this.sequence = reading.after;
     this.reading = reading;
-    reading.life?.signal.addEventListener('abort', this.goOn, { once: true });
+    reading.life?.signal.addEventListener('abort', this.resume, { once: true });
   }
 
   pull(consumer: Consumer<string>): void {
@@ -264,11 +264,11 @@ class Replay<Event> extends Stage<string> {
     this.isOver = true;
     this.isPulled = false;
     this.recording.leave(this);
-    life?.signal.removeEventListener('abort', this.goOn);
+    life?.signal.removeEventListener('abort', this.resume);
     life?.leave();
   }
 
-  readonly goOn = (): void => {
+  readonly resume = (): void => {
     if (this.isPulled) this.context.runInAsyncScope(this.notify, this);
   };
 
@@ -276,7 +276,7 @@ class Replay<Event> extends Stage<string> {
     const { recording, reading } = this;
     if (this.isOver) return this.finishPulled();
     if (reading.life?.signal.aborted) return this.cutShort(reading.life.signal.reason);
-    if (recording.isGone(this.index)) return this.cutShort(tooSlow());
+    if (recording.isGone(this.index)) return this.cutShort(new ApiError('reader_too_slow', TOO_SLOW));
     const text = this.read();
     if (text !== '') this.handOn(text);
     else if (this.isOver) this.finishPulled();
@@ -326,9 +326,4 @@ interface Reading<Event> {
   readonly life: Lifetime | undefined;
 }
 
-function tooSlow(): ApiError {
-  return new ApiError(
-    'reader_too_slow',
-    'The events that follow were read too slowly to be kept. The response itself can be retrieved.',
-  );
-}
+const TOO_SLOW = 'The events that follow were read too slowly to be kept. The response itself can be retrieved.';

@@ -40,9 +40,9 @@ export interface RunKeeper {
   /** Whether another process may go on with the response. */
   readonly isShared: boolean;
   /** Whether one does, once this one lets go of it. */
-  readonly goesOnElsewhere: boolean;
+  readonly continuesElsewhere: boolean;
   /** Called when the run is stopped: what cannot be kept within seconds is given up. */
-  hasten(): void;
+  shortenDeadline(): void;
   /** Called once, after the last batch; rejects if that could not be kept. A released response is continued by another process. */
   end(isReleased: boolean): Promise<void>;
 }
@@ -50,7 +50,7 @@ export interface RunKeeper {
 /** Keeps the events in the memory of this process, if anybody is to read them. */
 export class MemoryKeeper implements RunKeeper {
   readonly isShared = false;
-  readonly goesOnElsewhere = false;
+  readonly continuesElsewhere = false;
   readonly recording: Recording<TurnEvent> | undefined;
   private readonly store: ResponseStore;
   private readonly key: ResponseKey;
@@ -80,61 +80,61 @@ export class MemoryKeeper implements RunKeeper {
   }
 
   async take(batch: readonly TurnEvent[]): Promise<void> {
-    this.recording?.add(batch.map((event) => this.recorded(event)));
+    const events = batch.map((event) => {
+      if ('sequence' in event) this.sequence = event.sequence;
+      return toRecordedEvent(event, this.sequence);
+    });
+    this.recording?.add(events);
     await this.recording?.readersBehind(this.signal);
   }
 
   /** If the store fails, the response counts as wanted, and the failure is reported. */
   async confirm(): Promise<boolean> {
     try {
-      const kept = await fromStore(() => this.store.get(this.key));
-      return kept !== undefined && isRunning(kept);
+      const stored = await fromStore(() => this.store.get(this.key));
+      return stored !== undefined && isRunning(stored);
     } catch (error) {
       this.onError(error);
       return true;
     }
   }
 
-  hasten(): void {}
+  shortenDeadline(): void {}
 
   async end(): Promise<void> {
     this.recording?.end();
   }
-
-  private recorded(event: TurnEvent): RecordedEvent<TurnEvent> {
-    if ('sequence' in event) this.sequence = event.sequence;
-    return recordedAs(event, this.sequence);
-  }
 }
 
 /** The end of one response's log, and the watch over all. */
-interface KeptLog extends Omit<OpenLog, 'log'> {
+interface WatchedLog extends Omit<OpenLog, 'log'> {
   readonly watch: LogWatch;
 }
 
 /** Keeps the events in the store's log; this process shows them once they are there. */
 export class LogKeeper implements RunKeeper {
   readonly isShared = true;
-  readonly goesOnElsewhere: boolean;
+  readonly continuesElsewhere: boolean;
   readonly recording = new Recording<TurnEvent>();
-  private readonly kept: KeptLog;
+  private readonly open: WatchedLog;
   private readonly writer: LogWriter;
   private onLost = () => {};
 
-  constructor(kept: KeptLog, host: Omit<LogWriterHost, 'onWritten' | 'onLost'>, goesOnElsewhere: boolean) {
-    this.kept = kept;
-    this.goesOnElsewhere = goesOnElsewhere;
+  constructor(open: WatchedLog, host: Omit<LogWriterHost, 'onWritten' | 'onLost'>, continuesElsewhere: boolean) {
+    this.open = open;
+    this.continuesElsewhere = continuesElsewhere;
     const writerHost = {
       ...host,
-      onWritten: (events: readonly NumberedEvent[]) => this.record(events),
+      onWritten: (events: readonly NumberedEvent[]) =>
+        this.recording.add(events.map((event) => toRecordedEvent(event, event.sequence))),
       onLost: () => this.onLost(),
     };
-    this.writer = new LogWriter({ ...kept, log: kept.watch.log }, writerHost);
+    this.writer = new LogWriter({ ...open, log: open.watch.log }, writerHost);
   }
 
   watch(onLost: () => void): () => void {
     this.onLost = onLost;
-    const { watch, key, epoch } = this.kept;
+    const { watch, key, epoch } = this.open;
     return watch.watch(key, (head) => {
       if (head?.epoch !== epoch || head.ended) onLost();
     });
@@ -145,11 +145,11 @@ export class LogKeeper implements RunKeeper {
   }
 
   confirm(state?: TurnState): Promise<boolean> {
-    return state ? this.writer.keep(state) : this.writer.flush();
+    return state ? this.writer.writeState(state) : this.writer.flush();
   }
 
-  hasten(): void {
-    this.writer.hasten();
+  shortenDeadline(): void {
+    this.writer.shortenDeadline();
   }
 
   async end(isReleased: boolean): Promise<void> {
@@ -160,17 +160,10 @@ export class LogKeeper implements RunKeeper {
       this.recording.end();
     }
   }
-
-  private record(events: readonly NumberedEvent[]): void {
-    this.recording.add(events.map((event) => recordedAs(event, event.sequence)));
-  }
 }
 
-function recordedAs(event: TurnEvent, sequence: number): RecordedEvent<TurnEvent> {
-  return { sequence, event, size: sizeOf(event), isRepeated: REPEATING.has(event.type) };
-}
-
-function sizeOf(event: TurnEvent): number {
+function toRecordedEvent(event: TurnEvent, sequence: number): RecordedEvent<TurnEvent> {
   const text = 'text' in event ? event.text.length : 0;
-  return EVENT_SIZE + text + ('logprobs' in event ? event.logprobs.length : 0);
+  const logprobs = 'logprobs' in event ? event.logprobs.length : 0;
+  return { sequence, event, size: EVENT_SIZE + text + logprobs, isRepeated: REPEATING.has(event.type) };
 }

@@ -16,7 +16,7 @@ import { endedFields } from '../../protocol/responses/resource.ts';
 import type { EventReader, Recording } from './recording.ts';
 import type { RunKeeper } from './run-keeper.ts';
 
-/** A running response, or one whose events are still kept. */
+/** A running response, or one whose events are still stored. */
 export interface Run {
   readonly key: ResponseKey;
   /** Undefined if the client requested no stream. */
@@ -31,7 +31,7 @@ export interface Run {
   readonly size: number;
   /** Ends it without an error event; resolves as `done`. */
   stop(): Promise<void>;
-  /** Resolves when nothing is kept or emitted any more. */
+  /** Resolves when nothing is stored or emitted any more. */
   readonly done: Promise<void>;
 }
 
@@ -61,7 +61,7 @@ interface RunParts {
   readonly prepared: BackgroundTurn;
   readonly stopping: AbortController;
   readonly keeper: RunKeeper;
-  /** Removes what is kept, if the model refuses a request whose client still waits for the status. */
+  /** Removes what is stored, if the model refuses a request whose client still waits for the status. */
   readonly forget?: (() => Promise<void>) | undefined;
 }
 
@@ -82,7 +82,7 @@ export class BackgroundRun implements Run {
   private state: TurnState | undefined;
   private isReleased = false;
   /** Whether the store failed, so that another process has to do what this one could not. */
-  private isUnkept = false;
+  private hasStoreFailed = false;
   /** Whether its log is no longer this process's. */
   private isLost = false;
   private hasStarted = false;
@@ -120,7 +120,7 @@ export class BackgroundRun implements Run {
     if (signal.aborted) release();
     await this.run();
     signal.removeEventListener('abort', release);
-    return this.isReleased || this.isUnkept ? 'released' : 'ended';
+    return this.isReleased || this.hasStoreFailed ? 'released' : 'ended';
   }
 
   /** Lets go of a run that another process has claimed. */
@@ -146,7 +146,7 @@ export class BackgroundRun implements Run {
   private halt(why: string): void {
     // Not with an `ApiError`, which would be emitted.
     this.parts.stopping.abort(new Error(why));
-    this.parts.keeper.hasten();
+    this.parts.keeper.shortenDeadline();
   }
 
   private async run(): Promise<void> {
@@ -160,7 +160,7 @@ export class BackgroundRun implements Run {
     } finally {
       unwatch();
       prepared.turn.leave();
-      await keeper.end(this.isReleased).catch((error) => this.leaveUnkept(error));
+      await keeper.end(this.isReleased).catch((error) => this.releaseUnstored(error));
       if (this.isLost && keeper.isShared) await this.endLost();
       this.onBegun();
       this.onDone();
@@ -172,7 +172,7 @@ export class BackgroundRun implements Run {
     const keep: Turn['keep'] = async (end) => {
       // Before anything is stored, since that costs less than undoing it.
       await this.confirm();
-      await this.kept(turn.keep(end));
+      await this.awaitStored(turn.keep(end));
     };
     const beforeCalls = this.parts.keeper.isShared ? (state: TurnState) => this.confirm(state) : undefined;
     const onEvents: Turn['onEvents'] = (events, state) => {
@@ -183,13 +183,13 @@ export class BackgroundRun implements Run {
   }
 
   /** Otherwise a failed response is not stored: there its client received the error. */
-  private async keepFailure(end: TurnEnd): Promise<void> {
+  private async storeFailure(end: TurnEnd): Promise<void> {
     // What is stored must be in the log, where another process may have to end it.
     if (this.parts.keeper.isShared) await this.confirm();
-    await this.kept(this.keepEnd(end));
+    await this.awaitStored(this.storeEnd(end));
   }
 
-  /** Resolves when everything so far is kept. Throws if the response is no longer this process's. */
+  /** Resolves when everything so far is stored. Throws if the response is no longer this process's. */
   private async confirm(state?: TurnState): Promise<void> {
     if (!(await this.parts.keeper.confirm(state))) void this.stop();
     this.parts.stopping.signal.throwIfAborted();
@@ -199,7 +199,7 @@ export class BackgroundRun implements Run {
     for (const event of batch) {
       if ('sequence' in event) this.sequence = event.sequence;
       if (event.type === 'item-end') this.output[event.index] = event.item;
-      if (event.type === 'turn-end' && event.status === 'failed') await this.keepFailure(event);
+      if (event.type === 'turn-end' && event.status === 'failed') await this.storeFailure(event);
     }
     await this.parts.keeper.take(batch, this.state);
     this.onBegun();
@@ -226,9 +226,9 @@ export class BackgroundRun implements Run {
   private async endLost(): Promise<void> {
     const { body: error } = new ApiError('server_error', 'The response was stopped, because its events were lost.');
     try {
-      await this.keepEnd(this.failedEnd(error));
+      await this.storeEnd(this.failedEnd(error));
     } catch (failure) {
-      if (!(failure instanceof TurnOverruled)) this.leaveUnkept(failure);
+      if (!(failure instanceof TurnOverruled)) this.releaseUnstored(failure);
     }
   }
 
@@ -239,8 +239,8 @@ export class BackgroundRun implements Run {
   }
 
   /** Another process can do what this one could not; the try counts, since each of them may fail at it. */
-  private leaveUnkept(error: unknown): void {
-    this.isUnkept = true;
+  private releaseUnstored(error: unknown): void {
+    this.hasStoreFailed = true;
     this.report(error);
     void this.stop();
   }
@@ -249,39 +249,33 @@ export class BackgroundRun implements Run {
     notify(this.settings.hooks, 'onError', toApiError(error), this.parts.prepared.info);
   }
 
-  private keepEnd(end: TurnEnd): Promise<void> {
+  private storeEnd(end: TurnEnd): Promise<void> {
     const { prepared, keeper } = this.parts;
-    const onStoreError = keeper.goesOnElsewhere ? 'fail' : 'continue';
+    const onStoreError = keeper.continuesElsewhere ? 'fail' : 'continue';
     const ended = { resource: endedFields(prepared.storedStart, end), output: end.output };
     return storeTurnEnd(prepared.stored, ended, { ...this.settings, onStoreError }, prepared.info.requestId);
   }
 
   /** Where it was ended elsewhere in the meantime, or will be, it ends here without an error event. */
-  private async kept(keeping: Promise<void>): Promise<void> {
-    const { goesOnElsewhere } = this.parts.keeper;
+  private async awaitStored(write: Promise<void>): Promise<void> {
+    const { continuesElsewhere } = this.parts.keeper;
     try {
-      await keeping;
+      await write;
     } catch (error) {
       // Nobody else ends it well: a database's client repeated the command, because its first answer was lost.
-      if (error instanceof TurnOverruled && error.isTakenOver && !goesOnElsewhere) return;
-      if (error instanceof TurnOverruled) this.leaveEnded();
-      else if (goesOnElsewhere && isStoreError(error)) this.leaveUnkept(error);
+      if (error instanceof TurnOverruled && error.isTakenOver && !continuesElsewhere) return;
+      if (error instanceof TurnOverruled) {
+        // It may be this process itself that has ended it, as above: the next one to claim it sees to the end of the log.
+        this.hasStoreFailed = true;
+        void this.stop();
+      } else if (continuesElsewhere && error instanceof ApiError && error.code === 'store_error')
+        this.releaseUnstored(error);
       throw error;
     }
   }
-
-  /** It may be this process itself that has ended it, as above: the next one to claim it sees to the end of the log. */
-  private leaveEnded(): void {
-    this.isUnkept = true;
-    void this.stop();
-  }
-}
-
-function isStoreError(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 'store_error';
 }
 
 /** The response as cancelled, with the completed items of its output. */
-export function cancelled(stored: StoredResponse, output: StoredResponse['output']): StoredResponse {
+export function cancelledResponse(stored: StoredResponse, output: StoredResponse['output']): StoredResponse {
   return withExpiry({ ...stored, output, resource: { ...stored.resource, status: 'cancelled' } });
 }

@@ -1,9 +1,9 @@
-/** The background responses of one router that are running, and those whose events are still kept. */
+/** The background responses of one router that are running, and those whose events are still stored. */
 import { type ResponseKey, storeKey } from '../../ports/store.ts';
 import type { Run } from './run.ts';
 
-/** Maximum characters that are kept of all responses that have ended. */
-const MOST_CHARACTERS = 64 * 1024 * 1024;
+/** Maximum characters that are stored of all responses that have ended. */
+const MAX_CHARACTERS = 64 * 1024 * 1024;
 
 export interface Runs {
   find(key: ResponseKey): Run | undefined;
@@ -20,7 +20,7 @@ interface EndedRun {
   readonly timer: NodeJS.Timeout;
 }
 
-/** Empty at first. `eventsTtlMs` is how long events are kept after the end of their response, in milliseconds. */
+/** Empty at first. `eventsTtlMs` is how long events are stored after the end of their response, in milliseconds. */
 export function newRuns(eventsTtlMs: number): Runs {
   const active = new Map<string, Run>();
   /** Oldest first. */
@@ -30,21 +30,21 @@ export function newRuns(eventsTtlMs: number): Runs {
 
   function forget(key: ResponseKey): void {
     const place = storeKey(key);
-    const kept = ended.get(place);
-    if (!kept) return;
-    clearTimeout(kept.timer);
+    const entry = ended.get(place);
+    if (!entry) return;
+    clearTimeout(entry.timer);
     ended.delete(place);
-    characters -= kept.run.size;
+    characters -= entry.run.size;
   }
 
   /** Not the run itself, which retains its whole request. */
-  function keep({ key, recording, isLogged, readerFor, size, done }: Run): void {
+  function addEnded({ key, recording, isLogged, readerFor, size, done }: Run): void {
     forget(key);
     const run: Run = { key, recording, isLogged, readerFor, size, output: [], done, stop: () => done };
     ended.set(storeKey(key), { run, timer: setTimeout(forget, eventsTtlMs, key).unref() });
     characters += size;
     for (const oldest of ended.values()) {
-      if (characters <= MOST_CHARACTERS) break;
+      if (characters <= MAX_CHARACTERS) break;
       forget(oldest.run.key);
     }
   }
@@ -54,7 +54,7 @@ export function newRuns(eventsTtlMs: number): Runs {
     const place = storeKey(run.key);
     // The same response may run here again.
     if (active.get(place) === run) active.delete(place);
-    if (run.recording && !run.isLogged) keep(run);
+    if (run.recording && !run.isLogged) addEnded(run);
   }
 
   return {

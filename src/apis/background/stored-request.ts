@@ -7,6 +7,8 @@ import { isRecord } from '../../protocol/record.ts';
 
 /** The version of the format. */
 const VERSION = 1;
+/** Binds the seal to this use of the key. */
+const SEAL_PURPOSE = 'request in the background';
 
 /**
  * The request that a host's functions, such as `tools` and `dialect`, receive in a process that continues a response:
@@ -26,16 +28,16 @@ export interface RestoredRequest {
 }
 
 /** The request as text, sealed: its headers and its tools may hold credentials. */
-export function requestText(given: EndpointRequest, id: string, sealer: Sealer): string {
-  const { body, headers, requestId, scope, context } = given;
+export function requestText(request: EndpointRequest, id: string, sealer: Sealer): string {
+  const { body, headers, requestId, scope, context } = request;
   const isGuarded = context?.guards !== undefined;
-  const request = { version: VERSION, requestId, headers: Object.fromEntries(headers), body, isGuarded };
-  return sealer.seal(request, boundTo({ scope, id }));
+  const stored = { version: VERSION, requestId, headers: Object.fromEntries(headers), body, isGuarded };
+  return sealer.seal(stored, [SEAL_PURPOSE, scope, id]);
 }
 
 /** The request in the text, without a signal. Throws an error with the reason why it cannot be read. */
 export function requestIn(text: string, key: ResponseKey, sealer: Sealer): Omit<EndpointRequest, 'signal'> {
-  const stored = sealer.open(text, boundTo(key));
+  const stored = sealer.open(text, [SEAL_PURPOSE, key.scope, key.id]);
   if (!isRecord(stored)) throw new Error('The request of the response cannot be opened: is stateKey the same?');
   const { version, body, headers, requestId, isGuarded } = stored;
   if (version !== VERSION) throw new Error('The request of the response is of another version of this package.');
@@ -54,8 +56,4 @@ export function requestIn(text: string, key: ResponseKey, sealer: Sealer): Omit<
     request,
     context: { seed: idSeed(key.id) },
   };
-}
-
-function boundTo({ scope, id }: ResponseKey): readonly string[] {
-  return ['request in the background', scope, id];
 }

@@ -174,8 +174,8 @@ export class RunWorker implements BackgroundWorker {
     const { limits, engine } = this.parts.settings;
     const deadline = createdAt + limits.durationMs;
     const host = { eventsTtlMs: limits.eventsTtlMs, deadline, onError: (error: unknown) => watch.report(error) };
-    const kept = { watch, key: { scope, id }, epoch: storedVersion({ version }), next, state };
-    return new LogKeeper(kept, host, engine.takesOver);
+    const open = { watch, key: { scope, id }, epoch: storedVersion({ version }), next, state };
+    return new LogKeeper(open, host, engine.takesOver);
   }
 
   private noteTakeOver({ info }: BackgroundTurn): void {

@@ -7,11 +7,11 @@ import type { MaybePromise, ResponseStore } from '../../ports/store.ts';
 import { findTool } from '../../ports/toolset.ts';
 import { ApiError, type ErrorCode } from '../../protocol/errors.ts';
 import type { ApprovedCall } from '../../protocol/events.ts';
-import { quotedId } from '../../protocol/ids.ts';
+import { modelCallOfItem, originOfItem, quotedId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { markedIn } from '../../protocol/json/whole-numbers.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { type Answer, liveAnswers } from './live-answers.ts';
+import { toolCallKind } from '../../protocol/tool-calls/kinds.ts';
 import { findPendingCall, type PendingCall } from './pending-call.ts';
 import { type Approver, type Decided, reportApproval } from './report-approval.ts';
 
@@ -115,4 +115,47 @@ function sameCallTest({ server_label: label, name, arguments: text }: PendingCal
   };
   return (item) =>
     item.server_label === label && item.name === name && (item.arguments === text || hasSameArguments(item.arguments));
+}
+
+/** The user's answer to one request for approval; validated. */
+interface Answer extends Item {
+  readonly type: 'mcp_approval_response';
+  readonly approval_request_id: string;
+  readonly approve: boolean;
+}
+
+/**
+ * The answers in the request's own input that no later model output follows: clients that send the whole conversation
+ * send the old ones too.
+ */
+export function liveAnswers(input: readonly Item[]): readonly Answer[] {
+  const live: Answer[] = [];
+  const later = new Set<string | undefined>();
+  for (const item of input.toReversed()) {
+    if (isModelOutput(item)) later.add(modelCallOfItem(String(item.id)));
+    if (item.type !== 'mcp_approval_response') continue;
+    // The cast: the input has been validated.
+    const answer = item as Answer;
+    // What the model's own server asked for, it is told itself.
+    if (originOfItem(answer.approval_request_id) !== undefined) continue;
+    const modelCall = modelCallOfItem(answer.approval_request_id);
+    // The model may have requested several approvals at once, and the client may have put each answer after its request.
+    const isOfSameCall = later.size === 1 && modelCall !== undefined && later.has(modelCall);
+    if (later.size === 0 || isOfSameCall) live.push(answer);
+  }
+  return live.toReversed();
+}
+
+/** The model's other output besides messages and tool calls. */
+const MODEL_OUTPUT: ReadonlySet<string> = new Set([
+  'reasoning',
+  'mcp_list_tools',
+  'mcp_approval_request',
+  'compaction',
+  'tool_search_output',
+]);
+
+function isModelOutput(item: Item): boolean {
+  const { type, role } = item;
+  return MODEL_OUTPUT.has(type) || toolCallKind(item) !== undefined || (type === 'message' && role === 'assistant');
 }

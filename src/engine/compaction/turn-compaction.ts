@@ -4,7 +4,7 @@ import type { TokenCounter } from '../../ports/token-counter.ts';
 import type { TurnInput } from '../../protocol/events.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
-import type { TurnCompaction } from '../turn/turn-compaction.ts';
+import type { TurnCompaction } from '../turn/run-turn.ts';
 import { type CompactionPlan, type SummarySettings, summarise } from './summarise.ts';
 
 /** The trigger of compaction: an item that requests it, or a threshold in tokens. */

@@ -28,17 +28,13 @@ export function contextWindow(
   const newest = items[place];
   if (!newest) return { items, summary: undefined };
   const { summary: text, retained, kept } = open(newest);
-  const summary = summaryMessage(text);
-  const past = items
+  // The user's: as a system message, the model's old text would have more weight than the user's.
+  const past = `This is a summary of our conversation so far, in place of its earlier messages:\n\n${text}`;
+  const summary: Item = { type: 'message', role: 'user', content: [{ type: 'input_text', text: past }] };
+  const before = items
     .slice(0, place)
     .filter((item, index) => isHostMessage(item) || (index >= place - retained && isUserMessage(item)));
-  return { items: [...past, summary, ...kept, ...items.slice(place + 1)], summary };
-}
-
-/** The user's: as a system message, the model's old text would have more weight than the user's. */
-function summaryMessage(summary: string): Item {
-  const text = `This is a summary of our conversation so far, in place of its earlier messages:\n\n${summary}`;
-  return { type: 'message', role: 'user', content: [{ type: 'input_text', text }] };
+  return { items: [...before, summary, ...kept, ...items.slice(place + 1)], summary };
 }
 
 /** A host's or developer's message, which no summary may weaken. */

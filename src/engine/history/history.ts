@@ -121,9 +121,13 @@ async function withStoredItems(
   const find = await findItems(wanted, sources);
   const resolved: Item[] = [];
   for (const item of input) {
-    const stored = needsStored(item) ? find(item.id) : item;
+    if (!needsStored(item)) {
+      resolved.push(item);
+      continue;
+    }
+    const stored = find(item.id);
     if (stored) resolved.push(stored);
-    else if (!isReference(item)) resolved.push(item);
+    else if (item.type !== 'item_reference') resolved.push(item);
     else {
       const message = `No item with id ${quotedId(item.id)} is known; the reference is skipped.`;
       sources.note({ code: 'reference_skipped', message });
@@ -134,11 +138,7 @@ async function withStoredItems(
 
 /** Not what is no item: that is left to the body's validation. */
 function needsStored(item: Item): boolean {
-  return isRecord(item) && (isReference(item) || writtenKind(item)?.lacksResult?.(item) === true);
-}
-
-function isReference(item: Item): boolean {
-  return isRecord(item) && item.type === 'item_reference';
+  return isRecord(item) && (item.type === 'item_reference' || writtenKind(item)?.lacksResult?.(item) === true);
 }
 
 /** Finds the wanted items. A reference is a few bytes, so its item is counted at each occurrence. */

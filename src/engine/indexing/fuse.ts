@@ -23,18 +23,15 @@ export function fuse(
 ): readonly FoundChunk[] {
   if (!byWords) return byMeaning.map((chunk) => ({ ...chunk, score: clampScore(chunk.score) }));
   const fused = new Map<string, FoundChunk>();
-  const add = (chunk: FoundChunk, score: number) => {
-    const key = `${chunk.store}\0${chunk.file}\0${chunk.place}`;
-    fused.set(key, { ...chunk, score: clampScore((fused.get(key)?.score ?? 0) + score) });
-  };
-  for (const [at, chunk] of byMeaning.entries()) add(chunk, meaning * rankShare(at));
-  for (const [at, chunk] of byWords.entries()) add(chunk, words * rankShare(at));
+  for (const [list, weight] of [[byMeaning, meaning] as const, [byWords, words] as const]) {
+    for (const [rank, chunk] of list.entries()) {
+      const key = `${chunk.store}\0${chunk.file}\0${chunk.place}`;
+      // 1 for the first rank, and less for each further one.
+      const share = (RANK_OFFSET + 1) / (RANK_OFFSET + 1 + rank);
+      fused.set(key, { ...chunk, score: clampScore((fused.get(key)?.score ?? 0) + weight * share) });
+    }
+  }
   return [...fused.values()].toSorted((one, other) => other.score - one.score);
-}
-
-/** 1 for the first place, and less for each further one. */
-function rankShare(place: number): number {
-  return (RANK_OFFSET + 1) / (RANK_OFFSET + 1 + place);
 }
 
 /** The score from 0 to 1, despite rounding errors, and for a vector of zeros, whose similarity is NaN. */

@@ -1,12 +1,11 @@
 /** Indexes one file: its text, in chunks, with their embeddings. */
 import { setImmediate as breathe } from 'node:timers/promises';
-import type { FileStore, StoredFile } from '../../ports/files/file-store.ts';
+import type { FileStore } from '../../ports/files/file-store.ts';
 import type { TextDocument, TextReader } from '../../ports/files/text-reader.ts';
 import { withTimeout } from '../../ports/host/in-time.ts';
 import { isStoreError } from '../../ports/store-error.ts';
 import { type Embedder, EmbeddingError } from '../../ports/vectors/embedder.ts';
 import type {
-  Chunk,
   Chunking,
   IndexingClaim,
   IndexingEnd,
@@ -58,7 +57,7 @@ export interface IndexingProgress {
 }
 
 /**
- * Stores the chunks that are not stored yet. Resolves with false once the claim is lost. Throws what `failureOf` reads, or
+ * Stores the chunks that are not stored yet. Resolves with false once the claim is lost. Throws what `indexingFailure` reads, or
  * the signal's reason.
  */
 export async function indexFile(
@@ -68,32 +67,24 @@ export async function indexFile(
   signal: AbortSignal,
 ): Promise<boolean> {
   const chunks = await readChunks(claim, parts, signal);
-  const budget = await storeByteBudget(claim, parts);
+  const { index, embedder, storeBytes } = parts;
+  // Files that are indexed at the same time do not see each other's share.
+  let { bytes: used } = await index.countFiles({ scope: claim.file.scope, id: claim.file.store });
   // What was embedded is stored before more is: the next process repeats no more of a killed one.
   for (let from = claim.chunks; from < chunks.length; from += EMBEDDED_AT_ONCE) {
     const texts = chunks.slice(from, from + EMBEDDED_AT_ONCE);
-    const embeddings = await withinAnswerTime(embedDocuments(texts, parts.embedder, claim.file.scope, signal));
+    const embeddings = await withinAnswerTime(embedDocuments(texts, embedder, claim.file.scope, signal));
     signal.throwIfAborted();
     // The cast: there is one for each text.
     const embedded = texts.map((text, at) => ({ text, embedding: embeddings[at] as Float32Array }));
-    budget.take(embedded);
-    if (!(await parts.index.addChunks(claim, from, embedded))) return false;
+    for (const { text, embedding } of embedded) used += Buffer.byteLength(text) + embedding.byteLength;
+    if (used > storeBytes)
+      throw new UnusableFile('invalid_file', `A vector store takes at most ${storeBytes} bytes on this server.`);
+    if (!(await index.addChunks(claim, from, embedded))) return false;
     progress.stored = from + texts.length;
   }
   signal.throwIfAborted();
-  return parts.index.endClaim(claim, { status: 'completed' });
-}
-
-/** The bytes that the vector store may still take; files that are indexed at the same time do not see each other's share. */
-async function storeByteBudget({ file }: IndexingClaim, { index, storeBytes }: IndexingParts) {
-  let { bytes: used } = await index.countFiles({ scope: file.scope, id: file.store });
-  return {
-    take(chunks: readonly Chunk[]) {
-      for (const { text, embedding } of chunks) used += Buffer.byteLength(text) + embedding.byteLength;
-      if (used > storeBytes)
-        throw new UnusableFile('invalid_file', `A vector store takes at most ${storeBytes} bytes on this server.`);
-    },
-  };
+  return index.endClaim(claim, { status: 'completed' });
 }
 
 /** Gives back the room of a file's chunks, the last ones first, while other requests run. */
@@ -112,8 +103,17 @@ async function readChunks(
 ): Promise<readonly string[]> {
   const { scope, id, chunking } = file;
   const stored = await files.get({ scope, id });
-  if (!stored) throw fileDeleted();
-  const document = toTextDocument(stored, files);
+  const deleted = () => new UnusableFile('invalid_file', 'The file was deleted.');
+  if (!stored) throw deleted();
+  const { filename, contentType, bytes } = stored;
+  const document: TextDocument = {
+    ...{ scope: stored.scope, filename, contentType, bytes },
+    async content() {
+      const content = await files.read(stored);
+      if (!content) throw deleted();
+      return content;
+    },
+  };
   const read = await withinAnswerTime(untilAborted(signal, () => documents.read(document, signal)));
   // Databases store neither NUL nor lone surrogates.
   const text = wellFormed(read.includes('\0') ? read.replaceAll('\0', '') : read);
@@ -147,22 +147,6 @@ async function cutText(
   return chunks;
 }
 
-function toTextDocument(file: StoredFile, files: FileStore): TextDocument {
-  const { scope, filename, contentType, bytes } = file;
-  return {
-    ...{ scope, filename, contentType, bytes },
-    async content() {
-      const found = await files.read(file);
-      if (!found) throw fileDeleted();
-      return found;
-    },
-  };
-}
-
-function fileDeleted(): UnusableFile {
-  return new UnusableFile('invalid_file', 'The file was deleted.');
-}
-
 /** How often a file is tried if a later attempt may succeed. */
 interface RetryTerms {
   readonly attempts: number;
@@ -186,18 +170,18 @@ const MAX_RETRY_MS = 5 * 60_000;
 
 /** How the claim ends after this error. A file that may succeed later is tried again, each time after a longer pause. */
 export function indexingFailure(error: unknown, claim: IndexingClaim, { attempts, now }: RetryTerms): IndexingEnd {
-  if (error instanceof UnusableFile) return failedEnd(error.code, error.message);
-  if (isFileFault(error)) return failedEnd(DOCUMENT_FAULTS[error.code] ?? 'invalid_file', error.message);
+  if (error instanceof UnusableFile) return indexingEnd(error.code, error.message);
+  if (isFileFault(error)) return indexingEnd(DOCUMENT_FAULTS[error.code] ?? 'invalid_file', error.message);
   if (isStoreError(error, 'dimension_mismatch'))
-    return failedEnd('server_error', `${error.message} Another model embeds now: use a new vector store.`);
+    return indexingEnd('server_error', `${error.message} Another model embeds now: use a new vector store.`);
   const isFinal = error instanceof EmbeddingError && !error.retryable;
   // Only messages of embedding errors are shown; other messages may hold secrets.
   const message = error instanceof EmbeddingError ? error.message : 'The file could not be indexed: the server failed.';
-  if (isFinal || claim.attempts >= attempts) return failedEnd('server_error', message);
+  if (isFinal || claim.attempts >= attempts) return indexingEnd('server_error', message);
   const pause = Math.min(FIRST_RETRY_MS * 2 ** (claim.attempts - 1), MAX_RETRY_MS);
   return { status: 'retry', at: now + pause };
 }
 
-function failedEnd(code: IndexingError['code'], message: string): IndexingEnd {
+function indexingEnd(code: IndexingError['code'], message: string): IndexingEnd {
   return { status: 'failed', error: { code, message } };
 }

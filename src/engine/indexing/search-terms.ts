@@ -1,9 +1,8 @@
 /** Reads the limits and the ranking of a search, which the search endpoint and the tool `file_search` have in common. */
 import type { AttributeFilter } from '../../ports/vectors/attributes.ts';
-import { ApiError } from '../../protocol/errors.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { SearchWeights } from './fuse.ts';
-import { readFilter } from './read-filter.ts';
+import { invalidField, readFilter } from './read-filter.ts';
 
 /** The terms, checked. */
 export interface SearchTerms {
@@ -28,14 +27,19 @@ const RANKERS: ReadonlySet<unknown> = new Set(['none', 'auto', 'default-2024-11-
 export function searchTerms(fields: JsonObject, within = ''): SearchTerms {
   const { filters, max_num_results: max, ranking_options: ranking } = fields;
   const at = `${within}ranking_options`;
-  if (isPresent(ranking) && !isRecord(ranking)) throw invalidTerm(at, 'expected an object');
+  if (isPresent(ranking) && !isRecord(ranking)) throw invalidField(at, 'expected an object');
   const { ranker, score_threshold: threshold, hybrid_search: hybrid } = isRecord(ranking) ? ranking : {};
   if (isPresent(ranker) && !RANKERS.has(ranker))
-    throw invalidTerm(`${at}.ranker`, `supported values are: ${[...RANKERS].join(', ')}`);
+    throw invalidField(`${at}.ranker`, `supported values are: ${[...RANKERS].join(', ')}`);
+  const filter = readFilter(filters, `${within}filters`);
+  if (isPresent(max) && !(Number.isInteger(max) && isWithin(max, 1, MAX_RESULTS)))
+    throw invalidField(`${within}max_num_results`, `expected a whole number from 1 to ${MAX_RESULTS}`);
+  if (isPresent(threshold) && !isWithin(threshold, 0, 1))
+    throw invalidField(`${at}.score_threshold`, 'expected a number from 0 to 1');
   return {
-    filter: readFilter(filters, `${within}filters`),
-    maxResults: isPresent(max) ? readMaxResults(max, `${within}max_num_results`) : undefined,
-    scoreThreshold: isPresent(threshold) ? readScore(threshold, `${at}.score_threshold`) : 0,
+    filter,
+    maxResults: typeof max === 'number' ? max : undefined,
+    scoreThreshold: typeof threshold === 'number' ? threshold : 0,
     weights: readWeights(ranker, hybrid, `${at}.hybrid_search`),
   };
 }
@@ -44,33 +48,19 @@ function isPresent(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-function readMaxResults(value: unknown, param: string): number {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_RESULTS) return value;
-  throw invalidTerm(param, `expected a whole number from 1 to ${MAX_RESULTS}`);
-}
-
-function readScore(value: unknown, param: string): number {
-  if (typeof value === 'number' && value >= 0 && value <= 1) return value;
-  throw invalidTerm(param, 'expected a number from 0 to 1');
-}
-
-/** The weights are checked, even where the ranker takes none. */
-function readWeights(ranker: unknown, hybrid: unknown, param: string): SearchWeights {
-  if (!isPresent(hybrid)) return ranker === 'none' ? MEANING_ALONE : BOTH;
-  const { embedding_weight: meaning, text_weight: words } = isRecord(hybrid) ? hybrid : {};
-  if (!isWeight(meaning) || !isWeight(words) || meaning + words <= 0)
-    throw invalidTerm(param, "expected 'embedding_weight' and 'text_weight', of which one is greater than 0");
-  if (ranker === 'none') return MEANING_ALONE;
-  return { meaning: meaning / (meaning + words), words: words / (meaning + words) };
+function isWithin(value: unknown, min: number, max: number): value is number {
+  return typeof value === 'number' && value >= min && value <= max;
 }
 
 /** A bound that keeps the sum of weights finite. */
 const MAX_WEIGHT = 1e6;
 
-function isWeight(value: unknown): value is number {
-  return typeof value === 'number' && value >= 0 && value <= MAX_WEIGHT;
-}
-
-function invalidTerm(param: string, why: string): ApiError {
-  return new ApiError('invalid_value', `Invalid '${param}': ${why}.`, { param });
+/** The weights are checked, even where the ranker takes none. */
+function readWeights(ranker: unknown, hybrid: unknown, param: string): SearchWeights {
+  if (!isPresent(hybrid)) return ranker === 'none' ? MEANING_ALONE : BOTH;
+  const { embedding_weight: meaning, text_weight: words } = isRecord(hybrid) ? hybrid : {};
+  if (!isWithin(meaning, 0, MAX_WEIGHT) || !isWithin(words, 0, MAX_WEIGHT) || meaning + words <= 0)
+    throw invalidField(param, "expected 'embedding_weight' and 'text_weight', of which one is greater than 0");
+  if (ranker === 'none') return MEANING_ALONE;
+  return { meaning: meaning / (meaning + words), words: words / (meaning + words) };
 }

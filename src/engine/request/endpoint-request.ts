@@ -48,9 +48,9 @@ export function hasLeft(signal: AbortSignal): boolean {
 export type NodeHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** The same headers as a Web `Headers` object. */
-export function headersFrom(given: NodeHeaders): Headers {
+export function headersFrom(source: NodeHeaders): Headers {
   const headers = new Headers();
-  for (const [name, value] of Object.entries(given)) {
+  for (const [name, value] of Object.entries(source)) {
     // HTTP/2 has pseudo-headers such as `:path`, which the Web API rejects.
     if (value === undefined || name.startsWith(':')) continue;
     // Not only as typed: adapters of AWS Lambda make `content-length` a number.

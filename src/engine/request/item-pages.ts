@@ -21,7 +21,19 @@ export function itemPage(items: readonly Item[], query: JsonObject, presentItem 
 
 /** The query's paging parameters. Throws `invalid_value`. */
 export function pageQuery({ limit, order, after, before }: JsonObject): ItemPageQuery {
-  return { limit: readLimit(limit), order: readOrder(order), after: readCursor(after), before: readCursor(before) };
+  const number = typeof limit === 'string' && /^\d+$/.test(limit) ? Number(limit) : Number.NaN;
+  if (limit !== undefined && !(number >= 1 && number <= MAX_LIMIT))
+    throw new ApiError('invalid_value', `Invalid 'limit': expected an integer from 1 to ${MAX_LIMIT}.`, {
+      param: 'limit',
+    });
+  if (order !== undefined && order !== 'asc' && order !== 'desc')
+    throw new ApiError('invalid_value', "Invalid 'order': supported values are: 'asc', 'desc'.", { param: 'order' });
+  return {
+    limit: limit === undefined ? DEFAULT_LIMIT : number,
+    order: order ?? 'desc',
+    after: readCursor(after),
+    before: readCursor(before),
+  };
 }
 
 /** The page of these items, which are given oldest first. */
@@ -77,19 +89,4 @@ export function listResource(data: readonly JsonObject[], hasMore: boolean): Jso
 function readCursor(value: unknown): string | undefined {
   if (value === undefined) return undefined;
   return typeof value === 'string' ? value : '';
-}
-
-function readLimit(value: unknown): number {
-  if (value === undefined) return DEFAULT_LIMIT;
-  const limit = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : Number.NaN;
-  if (limit >= 1 && limit <= MAX_LIMIT) return limit;
-  throw new ApiError('invalid_value', `Invalid 'limit': expected an integer from 1 to ${MAX_LIMIT}.`, {
-    param: 'limit',
-  });
-}
-
-function readOrder(value: unknown): 'asc' | 'desc' {
-  if (value === undefined || value === 'desc') return 'desc';
-  if (value === 'asc') return 'asc';
-  throw new ApiError('invalid_value', "Invalid 'order': supported values are: 'asc', 'desc'.", { param: 'order' });
 }

@@ -12,16 +12,12 @@ let isCounting = false;
 void loadEncoding(async (name) => ({ default: requirePackage(name) })).then(serveCounts);
 
 function serveCounts(encoding: Count | undefined): void {
-  postResult({ hasEncoding: encoding !== undefined });
+  parentPort?.postMessage({ hasEncoding: encoding !== undefined } satisfies Ready);
   parentPort?.on('message', ({ id, text }: ToCount) => {
     if (text === undefined || !encoding) return void counting.delete(id);
     counting.set(id, { slices: encodedTokens(text, encoding), tokens: 0 });
     if (!isCounting) countInTurns();
   });
-}
-
-function postResult(result: Counted | Ready): void {
-  parentPort?.postMessage(result);
 }
 
 async function countInTurns(): Promise<void> {
@@ -30,7 +26,7 @@ async function countInTurns(): Promise<void> {
     for (const [id, job] of counting) {
       const { done, value } = job.slices.next();
       if (!done) job.tokens += value;
-      else if (counting.delete(id)) postResult({ id, tokens: job.tokens });
+      else if (counting.delete(id)) parentPort?.postMessage({ id, tokens: job.tokens } satisfies Counted);
     }
     // Messages arrive in between: more to count, and cancellations.
     await nextTurn();

@@ -34,6 +34,7 @@ function toToolProgress(value: unknown): ToolProgress | undefined {
 
 /** OpenAI's limit. */
 const MAX_PARTIAL_IMAGES = 3;
+const DETAILS = ['size', 'quality', 'background', 'output_format'];
 
 /** Passes on as many as the request wants, numbered from 0, and nothing that is none; undefined if it wants none. */
 export function partialImages(
@@ -46,16 +47,11 @@ export function partialImages(
   return (image) => {
     // Providers are the host's, and not all of them are type-checked.
     if (number >= count || !isRecord(image) || typeof image.result !== 'string' || image.result === '') return;
-    show({ number, result: image.result, details: readImageDetails(image.details) });
+    const facts = isRecord(image.details) ? image.details : {};
+    const details: ImageDetails = Object.fromEntries(
+      DETAILS.map((name) => [name, facts[name]]).filter(([, value]) => typeof value === 'string'),
+    );
+    show({ number, result: image.result, details });
     number += 1;
   };
-}
-
-const DETAILS = ['size', 'quality', 'background', 'output_format'];
-
-function readImageDetails(details: unknown): ImageDetails {
-  if (!isRecord(details)) return {};
-  return Object.fromEntries(
-    DETAILS.map((name) => [name, details[name]]).filter(([, value]) => typeof value === 'string'),
-  );
 }

@@ -20,7 +20,7 @@ export function withNamedFiles(items: readonly Item[], conversation: readonly It
   const names = nameFiles(conversation);
   if (names.size === 0) return items;
   return items.map((item) => {
-    const parts = messageParts(item);
+    const parts = partsInMessage(item);
     if (!parts.some(isFilePart)) return item;
     const content = parts.flatMap((part) => {
       if (!isFilePart(part)) return [part];
@@ -38,7 +38,7 @@ function nameFiles(conversation: readonly Item[]): ReadonlyMap<FilePart, string>
   const names = new Map<FilePart, string>();
   const namesByData = new Map<string, Map<string, string>>();
   const unusedName = nameNumberer();
-  for (const part of conversation.flatMap(messageParts).filter(isFilePart)) {
+  for (const part of conversation.flatMap(partsInMessage).filter(isFilePart)) {
     const plain = plainName(part);
     const byData = namesByData.get(plain) ?? new Map<string, string>();
     namesByData.set(plain, byData);
@@ -69,7 +69,7 @@ function withNumber(name: string, copy: number): string {
   return dot > 0 ? `${name.slice(0, dot)}-${copy}${name.slice(dot)}` : `${name}-${copy}`;
 }
 
-function messageParts({ type, content }: Item): readonly JsonObject[] {
+function partsInMessage({ type, content }: Item): readonly JsonObject[] {
   return type === 'message' ? recordsIn(content) : [];
 }
 

@@ -25,7 +25,6 @@ import {
 } from '../../protocol/tool-calls/results/call-error.ts';
 import { assertOutputSize } from '../../protocol/tool-calls/results/output-size.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
-import { CallDeadline, CallTimeout } from './call-deadline.ts';
 import { partialImages, progressReporter } from './call-reports.ts';
 
 /** The context of a call besides its arguments. */
@@ -48,11 +47,14 @@ export async function runCall(
 ): Promise<ToolCallResult> {
   if (!entry) return callFailure(protocolError(INVALID_PARAMS, 'There is no such tool any more.'));
   const args = exactObjectIn(text);
-  if (!args) return invalidArguments(`the arguments are not a JSON object: ${text.slice(0, 200)}`);
+  if (!args) {
+    const reason = `input_validation_error: the arguments are not a JSON object: ${text.slice(0, 200)}`;
+    return callFailure(protocolError(INVALID_PARAMS, reason));
+  }
   const { tool, url } = entry;
   // An untrusted schema's patterns and references can make a check endless; its own server checks as well.
   const wrong = tool.parameters && url === undefined ? wrongIn(args, text, tool.parameters) : undefined;
-  if (wrong) return invalidArguments(wrong);
+  if (wrong) return callFailure(protocolError(INVALID_PARAMS, `input_validation_error: ${wrong}`));
   if (entry.search) return entry.search(args, context.limits.toolOutputBytes);
   try {
     return toCallResult(await callProvider(entry, args, context), tool, context.limits.toolOutputBytes);
@@ -68,32 +70,17 @@ function callFailure(error: McpToolCallError): ToolCallResult {
   return { output: callErrorText(error), failed: true, error };
 }
 
-function invalidArguments(reason: string): ToolCallResult {
-  return callFailure(protocolError(INVALID_PARAMS, `input_validation_error: ${reason}`));
-}
-
-/** The call with its own deadline, which ends this call and does not affect its provider. */
-async function callProvider(entry: ToolsetEntry, args: JsonObject, context: CallContext): Promise<ToolResult> {
-  context.signal.throwIfAborted();
-  const deadline = new CallDeadline(context.signal, context.limits);
-  const call = buildToolCall(entry, args, context, deadline);
-  try {
-    return await untilAborted(deadline.signal, () => entry.provider.call(call, deadline.signal));
-  } finally {
-    deadline.end();
-  }
-}
-
-/** The call as its provider receives it; what the tool reports after the deadline is ignored. */
-function buildToolCall(
-  { tool: { server, name } }: ToolsetEntry,
+/** The call with its own deadline, which ends this call and does not affect its provider. What the tool reports after it is ignored. */
+async function callProvider(
+  { tool: { server, name }, provider }: ToolsetEntry,
   args: JsonObject,
-  { signal: _, limits, onProgress, onPartialImage, ...about }: CallContext,
-  deadline: CallDeadline,
-): ToolCall {
+  { signal, limits, onProgress, onPartialImage, ...about }: CallContext,
+): Promise<ToolResult> {
+  signal.throwIfAborted();
+  const deadline = new CallDeadline(signal, limits);
   const report = progressReporter((progress) => onProgress?.(progress));
   const show = partialImages((image) => onPartialImage?.(image), about.settings);
-  return {
+  const call: ToolCall = {
     server,
     name,
     arguments: args,
@@ -105,6 +92,11 @@ function buildToolCall(
     },
     ...(show ? { onPartialImage: (image) => (deadline.isOver ? undefined : show(image)) } : {}),
   };
+  try {
+    return await untilAborted(deadline.signal, () => provider.call(call, deadline.signal));
+  } finally {
+    deadline.end();
+  }
 }
 
 /** The result as the item shows it; `output` is what the model receives. */
@@ -118,11 +110,13 @@ function toCallResult(result: ToolResult, tool: ProvidedTool, maxBytes: number):
     passages,
     image,
   }: Partial<ToolResult> = isRecord(result) ? result : {};
-  if (!isToolContent(content)) return invalidResult('neither text nor parts');
+  if (!isToolContent(content))
+    return callFailure(protocolError(INTERNAL_ERROR, 'The tool answered with neither text nor parts.'));
   const isImage = isRecord(image) && typeof image.result === 'string' && image.result !== '' && isRecord(image.details);
-  if (image !== undefined && !isImage) return invalidResult('an image that is none');
+  if (image !== undefined && !isImage)
+    return callFailure(protocolError(INTERNAL_ERROR, 'The tool answered with an image that is none.'));
   if (![outputs, results, passages].every(isOptionalRecordList))
-    return invalidResult('results that are no list of objects');
+    return callFailure(protocolError(INTERNAL_ERROR, 'The tool answered with results that are no list of objects.'));
   assertOutputSize(content, maxBytes);
   // Open Responses requires the detail of an image.
   const withDetail = (part: JsonObject) => (part.type === 'input_image' ? { detail: 'auto', ...part } : part);
@@ -141,6 +135,52 @@ function toCallResult(result: ToolResult, tool: ProvidedTool, maxBytes: number):
   return { output: imageOutput, failed: false, ...shown, image };
 }
 
-function invalidResult(what: string): ToolCallResult {
-  return callFailure(protocolError(INTERNAL_ERROR, `The tool answered with ${what}.`));
+/** The call took too long. */
+class CallTimeout extends Error {
+  override readonly name = 'CallTimeout';
+}
+
+/** Ends a call that makes no progress for a while, that takes too long altogether, or whose turn ends; not its provider. */
+class CallDeadline {
+  private readonly controller = new AbortController();
+  private readonly turn: AbortSignal;
+  private readonly untilProgress: NodeJS.Timeout;
+  private readonly whole: NodeJS.Timeout;
+  private hasEnded = false;
+
+  constructor(turn: AbortSignal, { toolTimeoutMs, toolMaxMs }: Pick<Limits, 'toolTimeoutMs' | 'toolMaxMs'>) {
+    this.turn = turn;
+    turn.addEventListener('abort', this.follow, { once: true });
+    this.untilProgress = this.expireAfter(toolTimeoutMs, `The tool did not answer within ${toolTimeoutMs} ms.`);
+    // A tool may always take as long as one that makes no progress.
+    const most = Math.max(toolMaxMs, toolTimeoutMs);
+    this.whole = this.expireAfter(most, `The tool did not end within ${most} ms.`);
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  /** Whether the call has ended or must end. */
+  get isOver(): boolean {
+    return this.hasEnded || this.signal.aborted;
+  }
+
+  /** The tool goes on. */
+  postpone(): void {
+    if (!this.isOver) this.untilProgress.refresh();
+  }
+
+  end(): void {
+    this.hasEnded = true;
+    clearTimeout(this.untilProgress);
+    clearTimeout(this.whole);
+    this.turn.removeEventListener('abort', this.follow);
+  }
+
+  private readonly follow = () => this.controller.abort(this.turn.reason);
+
+  private expireAfter(ms: number, message: string): NodeJS.Timeout {
+    return setTimeout(() => this.controller.abort(new CallTimeout(message)), ms);
+  }
 }

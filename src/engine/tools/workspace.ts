@@ -37,9 +37,16 @@ export function findWorkspace(request: WorkspaceCase, store: ResponseStore): May
 }
 
 async function buildWorkspace(tool: JsonObject, request: WorkspaceCase, store: ResponseStore): Promise<Workspace> {
-  const { conversation, seed } = request;
-  const id = readContainer(tool, request.hasUploads);
-  const used = id === undefined ? containersIn(conversation).at(-1) : await findContainer(id, request, store);
+  const { conversation, seed, hasUploads } = request;
+  const { container } = tool;
+  const ids = isRecord(container) ? container.file_ids : undefined;
+  if (!hasUploads && Array.isArray(ids) && ids.length > 0) {
+    const message = 'Uploaded files are not supported here; send the files as input_file parts with file_data.';
+    throw new ApiError('unsupported_parameter', message, { param: 'tools' });
+  }
+  // A tool that names no container leaves the choice to the server.
+  const isNamed = typeof container === 'string';
+  const used = isNamed ? await findContainer(container, request, store) : containersIn(conversation).at(-1);
   let files: ReturnType<Workspace['files']> | undefined;
   return {
     container: used ?? containerId(seed),
@@ -49,15 +56,6 @@ async function buildWorkspace(tool: JsonObject, request: WorkspaceCase, store: R
       return files;
     },
   };
-}
-
-/** A tool without a container leaves the choice to the server. */
-function readContainer({ container }: JsonObject, hasUploads: boolean): string | undefined {
-  if (typeof container === 'string') return container;
-  const ids = isRecord(container) ? container.file_ids : undefined;
-  if (hasUploads || !Array.isArray(ids) || ids.length === 0) return undefined;
-  const message = 'Uploaded files are not supported here; send the files as input_file parts with file_data.';
-  throw new ApiError('unsupported_parameter', message, { param: 'tools' });
 }
 
 /** Other servers' containers too: their ids stay, and their content starts empty here. */

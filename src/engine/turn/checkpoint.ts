@@ -1,10 +1,18 @@
-/** The state of a turn as another process continues it: the events that were kept, and what they do not hold. */
+/** The state of a turn as another process continues or ends it: the events that were stored, and what they do not hold. */
 
 import type { StoredResponse } from '../../ports/store.ts';
 import type { ToolOwner } from '../../ports/toolset.ts';
-import type { FinishReason, IncompleteReason, TurnEvent, UpstreamFacts, Usage } from '../../protocol/events.ts';
+import type {
+  FinishReason,
+  IncompleteReason,
+  TurnEnd,
+  TurnError,
+  TurnEvent,
+  UpstreamFacts,
+  Usage,
+} from '../../protocol/events.ts';
 import { originOfItem } from '../../protocol/ids.ts';
-import type { FilePassage, Item, OutputItem, Part, WebResult } from '../../protocol/items.ts';
+import type { Item, OutputItem } from '../../protocol/items.ts';
 import { writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { isOpenUpstreamSearch } from '../../protocol/tool-calls/web-search-call.ts';
 import { SharedList, SharedMap } from './data/shared-list.ts';
@@ -12,10 +20,10 @@ import { FIELD_START } from './data/text-field.ts';
 import type { RefusedCall } from './machine/call-permission.ts';
 import { withFiles } from './machine/cited-files.ts';
 import { withPages } from './machine/cited-pages.ts';
+import { step } from './machine/machine.ts';
 import {
-  type OpenNativeItem,
-  type OpenPart,
   type PendingToolCall,
+  plainPlan,
   startState,
   type TurnPlan,
   type TurnState,
@@ -49,10 +57,8 @@ export interface Checkpoint {
   readonly held?: string;
 }
 
-/** A response that another process began, as far as it is known. */
-export interface ResumedResponse {
-  /** In progress; its version is this process's epoch. */
-  readonly stored: StoredResponse;
+/** What is stored of a turn that another process began. */
+interface StoredTurn {
   /** Undefined if nothing was kept of the turn. */
   readonly checkpoint: Checkpoint | undefined;
   readonly events: readonly TurnEvent[];
@@ -60,36 +66,48 @@ export interface ResumedResponse {
   readonly next: number;
 }
 
+/** A response that another process began, as far as it is known. */
+export interface ResumedResponse extends StoredTurn {
+  /** In progress; its version is this process's epoch. */
+  readonly stored: StoredResponse;
+}
+
 /** The checkpoint of a state in which no call is being written. */
 export function turnCheckpoint(state: TurnState): Checkpoint {
-  const { round, roundStart, bytes, items, usage, callUsage, facts, finish, stopped } = state;
-  const pending = state.pending.values().map((call) => pendingRecord(state.plan, call));
+  const { plan, round, roundStart, bytes, items, usage, callUsage, facts, finish, stopped } = state;
+  const pending = state.pending.values().map((call): PendingRecord => {
+    const { index, id, callId, name, arguments: text, input, approvalRequestId } = call;
+    const approved = approvalRequestId === undefined ? {} : { approvalRequestId };
+    const owner = { shownAs: plan.ownedAs, ...call.owner };
+    return { index, id, callId, name, arguments: text, input, owner, ...approved };
+  });
   const found = state.found.size > 0 ? { found: state.found.values() } : {};
   const held = state.writing?.part?.held ? { held: state.writing.part.held } : {};
   const refused = state.refused.size > 0 ? { refused: state.refused.values() } : {};
-  const own = { ...refused, ...found, ...held };
-  return { round, roundStart, bytes, items, usage, callUsage, facts, finish, stopped, pending, ...own };
-}
-
-function pendingRecord({ ownedAs }: TurnPlan, call: PendingToolCall): PendingRecord {
-  const { index, id, callId, name, arguments: text, input, approvalRequestId } = call;
-  const approved = approvalRequestId === undefined ? {} : { approvalRequestId };
-  const owner = { shownAs: ownedAs, ...call.owner };
-  return { index, id, callId, name, arguments: text, input, owner, ...approved };
+  const rare = { ...refused, ...found, ...held };
+  return { round, roundStart, bytes, items, usage, callUsage, facts, finish, stopped, pending, ...rare };
 }
 
 /** The state after these events, which begin with the turn's first. */
-export function restoredState(
-  plan: TurnPlan,
-  { checkpoint, events, next }: Omit<ResumedResponse, 'stored'>,
-): TurnState {
-  if (!checkpoint) return startState(plan);
-  const { pending, callUsage, facts, finish, stopped, refused = [], found = [], held = '', ...counted } = checkpoint;
-  const written = new WrittenSoFar();
-  for (const event of events) written.take(event);
-  if (written.writing?.part) written.writing.part.held = held;
+export function restoredState(plan: TurnPlan, { checkpoint, events, next }: StoredTurn): TurnState {
   const start = startState(plan);
-  const calls = pending.map((record) => restoredCall(plan, record));
+  if (!checkpoint) return start;
+  const { pending, callUsage, facts, finish, stopped, refused = [], found = [], held = '', ...counted } = checkpoint;
+  const { output, open, writing } = readOutput(events);
+  if (writing?.part) writing.part.held = held;
+  const calls = pending.map((record): PendingToolCall => {
+    const owner = plan.owners.get(record.name) ?? record.owner;
+    return { ...record, toolCallIndex: record.index, owner, form: undefined, bytes: 0, reading: FIELD_START };
+  });
+  const callIds = output.map(({ call_id: callId }: Item) => callId).filter((id) => typeof id === 'string');
+  const searches = output.flatMap((item, index) =>
+    isOpenUpstreamSearch(item) ? [{ search: item.id, index, item }] : [],
+  );
+  // Under negative numbers, as are refused calls: the model's own may come again.
+  const natives = output.flatMap((item, index) =>
+    open.has(index) && originOfItem(item.id) !== undefined ? [{ native: -1 - index, index, item, bytes: 0 }] : [],
+  );
+  const citable = output.map((item) => writtenKind(item)?.citable?.(item));
   return {
     ...start,
     ...counted,
@@ -99,127 +117,96 @@ export function restoredState(
     stopped,
     started: events.length > 0,
     sequence: next,
-    output: sharedList(written.output),
-    writing: written.writing,
-    pending: mapOf(calls, (call) => call.index),
-    refused: numberedRefusals(refused),
-    searches: mapOf(written.searches(), ({ search }) => search),
-    natives: mapOf(written.natives(), ({ native }) => native),
-    found: mapOf(found, (name) => name),
-    pages: withPages(new SharedMap(), written.results()),
-    files: withFiles(start.files, written.passages()),
-    callIds: mapOf([...written.callIds(), ...calls.map(({ callId }) => callId)], (id) => id, true),
+    output: SharedList.from(output),
+    writing,
+    pending: SharedMap.from(calls.map((call) => [call.index, call])),
+    refused: SharedMap.from(refused.map((call, at) => [-1 - at, call])),
+    searches: SharedMap.from(searches.map((search) => [search.search, search])),
+    natives: SharedMap.from(natives.map((item) => [item.native, item])),
+    found: SharedMap.from(found.map((name) => [name, name])),
+    pages: withPages(
+      new SharedMap(),
+      citable.flatMap((cited) => cited?.pages ?? []),
+    ),
+    files: withFiles(
+      start.files,
+      citable.flatMap((cited) => cited?.files ?? []),
+    ),
+    callIds: SharedMap.from([...callIds, ...calls.map(({ callId }) => callId)].map((id) => [id, true])),
   };
 }
 
-function restoredCall(plan: TurnPlan, record: PendingRecord): PendingToolCall {
-  const owner = plan.owners.get(record.name) ?? record.owner;
-  return { ...record, toolCallIndex: record.index, owner, form: undefined, bytes: 0, reading: FIELD_START };
-}
-
-/** Collects the output from events. */
-class WrittenSoFar {
-  readonly output: OutputItem[] = [];
-  writing: Writing | undefined;
-  private readonly open = new Set<number>();
-
-  take(event: TurnEvent): void {
+/** The output after these events, the places of the items that have not ended, and the item that is being written. */
+function readOutput(events: readonly TurnEvent[]) {
+  const output: OutputItem[] = [];
+  const open = new Set<number>();
+  let writing: Writing | undefined;
+  for (const event of events) {
+    const part = writing?.part;
     switch (event.type) {
-      case 'item-start':
-        this.output[event.index] = event.item;
-        this.open.add(event.index);
-        this.begin(event.index, event.item);
-        return;
-      case 'item-end':
-        this.output[event.index] = event.item;
-        this.open.delete(event.index);
-        if (this.writing?.index === event.index) this.writing = undefined;
-        return;
-      case 'part-start':
-        if (this.writing) this.writing.part = openPart(event.part, event.partIndex);
-        return;
-      case 'part-delta':
-        this.grow(event);
-        return;
-      case 'annotation': {
-        const part = this.writing?.part;
-        if (part) part.annotations = part.annotations.added(event.annotation);
-        return;
+      case 'item-start': {
+        const { index, item } = event;
+        output[index] = item;
+        open.add(index);
+        if (item.type !== 'message' && item.type !== 'reasoning') break;
+        const phase = item.type === 'message' ? item.phase : undefined;
+        writing = { kind: item.type, index, id: item.id, phase, parts: new SharedList(), part: undefined };
+        break;
       }
+      case 'item-end':
+        output[event.index] = event.item;
+        open.delete(event.index);
+        if (writing?.index === event.index) writing = undefined;
+        break;
+      case 'part-start': {
+        const { type } = event.part;
+        const nothing = { text: '', tail: '', held: '', annotations: new SharedList<never>(), logprobs: undefined };
+        if (writing) writing.part = { type, index: event.partIndex, ...nothing };
+        break;
+      }
+      case 'part-delta':
+        if (!part) break;
+        part.text += event.text;
+        if (event.logprobs === '') break;
+        part.logprobs ??= { text: '', tail: '' };
+        part.logprobs.text += (part.logprobs.text === '' ? '' : ',') + event.logprobs;
+        break;
+      case 'annotation':
+        if (part) part.annotations = part.annotations.added(event.annotation);
+        break;
       case 'part-end':
-        if (!this.writing) return;
-        this.writing.parts = this.writing.parts.added(event.part);
-        this.writing.part = undefined;
-        return;
+        if (!writing) break;
+        writing.parts = writing.parts.added(event.part);
+        writing.part = undefined;
+        break;
       default:
     }
   }
-
-  /** The searches of the model's own server that have not ended. */
-  searches() {
-    return this.output.flatMap((item, index) => (isOpenUpstreamSearch(item) ? [{ search: item.id, index, item }] : []));
-  }
-
-  /** Its other items that have not ended, under numbers that no further item has. */
-  natives(): readonly OpenNativeItem[] {
-    return this.output.flatMap((item, index) =>
-      this.open.has(index) && originOfItem(item.id) !== undefined
-        ? [{ native: -1 - index, index, item, bytes: 0 }]
-        : [],
-    );
-  }
-
-  /** What the model has received from this server's searches. */
-  results(): readonly WebResult[] {
-    return this.output.flatMap((item) => writtenKind(item)?.citable?.(item).pages ?? []);
-  }
-
-  /** The same of its searches in files. */
-  passages(): readonly FilePassage[] {
-    return this.output.flatMap((item) => writtenKind(item)?.citable?.(item).files ?? []);
-  }
-
-  callIds(): readonly string[] {
-    return this.output.flatMap((item: Item) => (typeof item.call_id === 'string' ? [item.call_id] : []));
-  }
-
-  private begin(index: number, item: OutputItem): void {
-    if (item.type !== 'message' && item.type !== 'reasoning') return;
-    const phase = item.type === 'message' ? item.phase : undefined;
-    this.writing = { kind: item.type, index, id: item.id, phase, parts: new SharedList(), part: undefined };
-  }
-
-  private grow({ text, logprobs }: Extract<TurnEvent, { type: 'part-delta' }>): void {
-    const part = this.writing?.part;
-    if (!part) return;
-    part.text += text;
-    if (logprobs === '') return;
-    part.logprobs ??= { text: '', tail: '' };
-    part.logprobs.text += (part.logprobs.text === '' ? '' : ',') + logprobs;
-  }
+  return { output, open, writing };
 }
 
-function openPart({ type }: Part, index: number): OpenPart {
-  return { type, index, text: '', tail: '', held: '', annotations: new SharedList(), logprobs: undefined };
+/**
+ * The events that end the stream of a turn whose process could not: the turn fails, and what was being written is incomplete. The last
+ * event is its `turn-end`, with what is known of it beside the events.
+ */
+export function failedEnd(
+  turn: StoredTurn,
+  error: TurnError,
+  facts: Partial<Pick<TurnEnd, 'usage' | 'upstream'>> = {},
+): readonly TurnEvent[] {
+  const [, events] = step(restoredState(closingPlan(turn), turn), [{ type: 'fail', error }]);
+  return events.map((event) => (event.type === 'turn-end' ? { ...event, ...facts } : event));
 }
 
-function sharedList<Member>(members: readonly Member[]): SharedList<Member> {
-  let list = new SharedList<Member>();
-  for (const member of members) list = list.added(member);
-  return list;
+/** The same of a turn that ended as it was stored; what was being written is complete, as it is there. */
+export function storedEnd(turn: StoredTurn, end: Omit<TurnEnd, 'type' | 'sequence'>): readonly TurnEvent[] {
+  const [, events] = step(restoredState(closingPlan(turn), turn), [{ type: 'resume' }, { type: 'end', at: 0 }]);
+  return events.map((event) => (event.type === 'turn-end' ? { ...event, ...end } : event));
 }
 
-/** Under negative numbers: the model's own may come again. */
-function numberedRefusals<Value>(values: readonly Value[]): SharedMap<number, Value> {
-  let map = new SharedMap<number, Value>();
-  for (const [at, value] of values.entries()) map = map.with(-1 - at, value);
-  return map;
-}
-
-function mapOf<Key, Value>(values: readonly Value[], keyOf: (value: Value) => Key): SharedMap<Key, Value>;
-function mapOf<Key>(keys: readonly Key[], keyOf: (key: Key) => Key, value: true): SharedMap<Key, true>;
-function mapOf<Key, Value>(values: readonly Value[], keyOf: (value: Value) => Key, value?: true) {
-  let map = new SharedMap<Key, Value | true>();
-  for (const each of values) map = map.with(keyOf(each), value ?? each);
-  return map;
+/** Enough of a plan to close what is open: nothing more is written, and nothing is run. */
+function closingPlan({ events }: StoredTurn): TurnPlan {
+  const hasRawReasoning = events.some((event) => event.type === 'part-start' && event.part.type === 'reasoning_text');
+  const limits = { outputBytes: Number.POSITIVE_INFINITY, argumentBytes: Number.POSITIVE_INFINITY };
+  return plainPlan(limits, hasRawReasoning ? 'reasoning_text' : 'summary_text', '');
 }

@@ -51,7 +51,8 @@ class BegunTurn implements Lifetime, Running {
   private readonly turns: Activity;
   private readonly unlink: () => void;
   private readonly timer: NodeJS.Timeout;
-  private cut: NodeJS.Timeout | undefined = undefined;
+  /** Set once the time is over. */
+  cut: NodeJS.Timeout | undefined = undefined;
   /** What is to be done when the turn is over; undefined once it is. */
   private waiting: (() => void)[] | undefined = [];
 
@@ -85,12 +86,6 @@ class BegunTurn implements Lifetime, Running {
     else run();
   };
 
-  expire(): void {
-    // A client that does not read never receives the error, and would occupy its place for ever. Set first: the abort may end the turn at once.
-    this.cut = setTimeout(() => this.disconnect?.(), GRACE_MS).unref();
-    this.abort(new ApiError('duration_exceeded', 'The response took longer than this server allows.'));
-  }
-
   private begin(): Promise<void> | undefined {
     try {
       return this.turns.begin(this);
@@ -101,8 +96,11 @@ class BegunTurn implements Lifetime, Running {
   }
 }
 
+/** A function of the timer's argument, not a closure for each turn. */
 function expire(turn: BegunTurn): void {
-  turn.expire();
+  // A client that does not read never receives the error, and would occupy its place for ever. Set first: the abort may end the turn at once.
+  turn.cut = setTimeout(() => turn.disconnect?.(), GRACE_MS).unref();
+  turn.abort(new ApiError('duration_exceeded', 'The response took longer than this server allows.'));
 }
 
 /** A signal that aborts with the request's signal and can also be aborted earlier; `unlink` separates the two. */

@@ -15,18 +15,22 @@ export function observer(
   const began = Date.now();
   return (events) => {
     receive?.(events);
-    for (const event of events) observe(event, info, hooks, began);
+    for (const event of events) {
+      if (event.type === 'call-dropped') notify(hooks, 'onNote', droppedCallNote(event), info);
+      if (event.type !== 'turn-end') continue;
+      const { status, usage, error, output, upstream = {} } = event;
+      // A JSON answer without output is refused with the error's status, and reported there.
+      if (error && (info.stream || info.background || output.length > 0))
+        notify(hooks, 'onError', turnApiError(error), info);
+      notify(hooks, 'onResponse', {
+        status,
+        usage,
+        ...upstreamInfo(upstream),
+        durationMs: Date.now() - began,
+        ...info,
+      });
+    }
   };
-}
-
-function observe(event: TurnEvent, info: RequestInfo, hooks: Hooks, began: number): void {
-  if (event.type === 'call-dropped') notify(hooks, 'onNote', droppedCall(event), info);
-  if (event.type !== 'turn-end') return;
-  const { status, usage, error, output, upstream = {} } = event;
-  // A JSON answer without output is refused with the error's status, and reported there.
-  if (error && (info.stream || info.background || output.length > 0))
-    notify(hooks, 'onError', turnApiError(error), info);
-  notify(hooks, 'onResponse', { status, usage, ...upstreamInfo(upstream), durationMs: Date.now() - began, ...info });
 }
 
 /** Reports to the host what model servers answered. */
@@ -39,7 +43,7 @@ export function upstreamInfo({ model, server, usage, cost }: UpstreamFacts): Ups
   };
 }
 
-function droppedCall({ name, why }: Extract<TurnEvent, { type: 'call-dropped' }>): Note {
+function droppedCallNote({ name, why }: Extract<TurnEvent, { type: 'call-dropped' }>): Note {
   if (why !== 'cut_off') return refusalNote(name, why);
   return { code: 'call_dropped', message: `The model called '${name}', which needs approval, and was cut off.` };
 }

@@ -2,6 +2,7 @@
 
 import { ApiError, toApiError } from '../../protocol/errors.ts';
 import type { TurnEnd, TurnEvent, TurnInput } from '../../protocol/events.ts';
+import type { OutputItem } from '../../protocol/items.ts';
 import { type Heartbeat, type Silence, withHeartbeats } from '../../streams/heartbeats.ts';
 import {
   type Consumer,
@@ -12,14 +13,21 @@ import {
   toPullStream,
 } from '../../streams/pull-stream.ts';
 import { hasLeft } from '../request/endpoint-request.ts';
-import { hasRules } from './machine/call-permission.ts';
+import { canRefuse } from './machine/call-permission.ts';
 import { step } from './machine/machine.ts';
 import { isCutOff, startState, type TurnPlan, type TurnState } from './machine/state.ts';
-import { type Inputs, type Loop, soleAnswer, turnSources } from './tool-loop.ts';
-import type { TurnCompaction } from './turn-compaction.ts';
+import { type Inputs, type Loop, modelOutput, turnRounds } from './tool-loop.ts';
 
 /** The last of this many heartbeats in a row is an event, since some clients' idle timers do not see comments. */
 const EVENT_HEARTBEAT = 4;
+
+/** The compaction that a client requested. */
+export interface TurnCompaction {
+  /** Whether the client requested only the compaction, so that no model turn runs. */
+  readonly only: boolean;
+  /** Yields that the conversation was compacted; yields nothing if there is no need. */
+  readonly compact: (output: readonly OutputItem[]) => AsyncIterable<readonly TurnInput[]>;
+}
 
 /** Everything one turn needs. */
 export interface Turn extends Loop {
@@ -44,8 +52,6 @@ export interface Turn extends Loop {
   readonly leave: () => void;
 }
 
-type Step = readonly [TurnState, readonly TurnEvent[]];
-
 /**
  * The events of the turn, a batch at a time. Throws only before the first batch, if the model refused before the turn was
  * opened, and if the client left; any other failure is emitted as an `error` and a failed `turn-end`.
@@ -54,6 +60,7 @@ export function runTurn(turn: Turn): PullStream<readonly TurnEvent[]> {
   return new RunningTurn(turn);
 }
 
+/** Each pull reads one batch of input, takes the machine one step further, and emits the events of the step. */
 class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readonly TurnInput[] | Heartbeat> {
   private readonly turn: Turn;
   private readonly inputs: PullStream<readonly TurnInput[] | Heartbeat>;
@@ -63,40 +70,35 @@ class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readon
 
   constructor(turn: Turn) {
     super();
+    const { plan, compaction, resumed, place } = turn;
     this.turn = turn;
-    this.state = turn.resumed?.state ?? startState(turn.plan);
-    this.inputs = withHeartbeats(
-      turnInputs(turn, () => this.state),
-      turn.silence,
-    );
+    this.state = resumed?.state ?? startState(plan);
+    // No tool runs and no call is refused, so the model is asked once, and its request need not be kept in memory.
+    const isSingleAnswer =
+      plan.owners.size === 0 && !plan.needsCall && !canRefuse(plan) && !compaction && !resumed && !place;
+    const inputs = isSingleAnswer
+      ? modelOutput(turn, turn.takeRequest())
+      : pullInTurn(inputSources(turn, () => this.state));
+    this.inputs = withHeartbeats(inputs, turn.silence);
   }
 
   pull(consumer: Consumer<readonly TurnEvent[]>): void {
     this.consumer = consumer;
     if (this.over) this.finish(consumer);
-    else if (this.turn.startsAtOnce && !this.state.started) this.start();
+    else if (this.turn.startsAtOnce && !this.state.started) this.advance([{ type: 'start' }]);
     else this.inputs.pull(this);
   }
 
-  private start(): void {
-    const [next, events] = step(this.state, [{ type: 'start' }]);
-    this.state = next;
-    this.emit(events);
-  }
-
   onChunk(input: readonly TurnInput[] | Heartbeat): void {
-    const [next, events] =
-      'count' in input ? heartbeatStep(this.state, input, this.turn) : modelStep(this.state, input);
-    this.state = next;
-    this.over = next.ended;
-    if (events.length > 0) this.emit(events);
-    else this.pull(this.consumer);
+    const { started } = this.state;
+    if (!('count' in input)) this.advance(started ? input : [{ type: 'start' }, ...input]);
+    else if (!started) this.advance([{ type: 'start' }]);
+    else if (this.turn.heartbeatComments && input.count % EVENT_HEARTBEAT !== 0) this.emit([{ type: 'heartbeat' }]);
+    else this.advance([{ type: 'keepalive' }]);
   }
 
   onEnd(): void {
-    endTurn(this.state, this.turn)
-      .then((events) => this.emitLast(events))
-      .catch((error) => this.onError(error));
+    this.end().catch((error) => this.onError(error));
   }
 
   onError(error: unknown): void {
@@ -116,6 +118,22 @@ class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readon
     return this.inputs.close();
   }
 
+  private advance(inputs: readonly TurnInput[]): void {
+    const [next, events] = step(this.state, inputs);
+    this.state = next;
+    this.over = next.ended;
+    if (events.length > 0) this.emit(events);
+    else this.pull(this.consumer);
+  }
+
+  /** The last events are emitted only once the turn can be continued. */
+  private async end(): Promise<void> {
+    const [, events] = step(this.state, [{ type: 'end', at: this.turn.now() }]);
+    const last = events.at(-1);
+    if (last?.type === 'turn-end') await this.turn.keep(last);
+    this.emitLast(events);
+  }
+
   private emitLast(events: readonly TurnEvent[]): void {
     this.over = true;
     this.emit(events);
@@ -127,37 +145,18 @@ class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readon
   }
 }
 
-function turnInputs(turn: Turn, current: () => TurnState): Inputs {
+/**
+ * Everything that the machine receives, one source after another: what the model writes and its tools return, round by round, and then
+ * the compaction. Heartbeats fill the time until the turn has its place, as they do while the model sends nothing.
+ */
+async function* inputSources(turn: Turn, current: () => TurnState): AsyncGenerator<Inputs, void> {
   const { compaction, place } = turn;
-  const isSole = turn.plan.owners.size === 0 && !hasRules(turn.plan) && !compaction && !turn.resumed && !place;
-  if (isSole) return soleAnswer(turn);
-  const sources = turnSources(turn, current);
-  const whole = compaction ? withCompaction(sources, compaction, current) : sources;
-  return pullInTurn(place ? afterSlot(whole, place) : whole);
-}
-
-/** Heartbeats fill the time until then, as they do while the model sends nothing. */
-async function* afterSlot(sources: AsyncGenerator<Inputs, void>, place: Promise<void>): AsyncGenerator<Inputs, void> {
-  await place;
-  yield* sources;
-}
-
-function modelStep(state: TurnState, batch: readonly TurnInput[]): Step {
-  return step(state, state.started ? batch : [{ type: 'start' }, ...batch]);
-}
-
-function heartbeatStep(state: TurnState, { count }: Heartbeat, { heartbeatComments: comments }: Turn): Step {
-  if (!state.started) return step(state, [{ type: 'start' }]);
-  if (comments && count % EVENT_HEARTBEAT !== 0) return [state, [{ type: 'heartbeat' }]];
-  return step(state, [{ type: 'keepalive' }]);
-}
-
-/** The last events, emitted only once the turn can be continued. */
-async function endTurn(state: TurnState, { now, keep }: Turn): Promise<readonly TurnEvent[]> {
-  const [, events] = step(state, [{ type: 'end', at: now() }]);
-  const end = events.at(-1);
-  if (end?.type === 'turn-end') await keep(end);
-  return events;
+  if (place) await place;
+  if (!compaction?.only) yield* turnRounds(turn, current);
+  if (!compaction) return;
+  const state = current();
+  // A truncated turn is not compacted.
+  if (!isCutOff(state) && !state.stopped) yield compaction.compact(state.output.from(0));
 }
 
 /** Reads a turn to its end, for an answer that is one object. Throws `request_aborted` for one that has none. */
@@ -195,15 +194,4 @@ class EndReader implements Consumer<readonly TurnEvent[]> {
     if (this.end) this.resolve(this.end);
     else this.onError(new ApiError('request_aborted', 'The request was aborted.'));
   }
-}
-
-/** The turn's own sources, followed by the compaction. A truncated turn is not compacted. */
-async function* withCompaction(
-  sources: AsyncGenerator<Inputs, void>,
-  { only, compact }: TurnCompaction,
-  current: () => TurnState,
-): AsyncGenerator<Inputs, void> {
-  if (!only) yield* sources;
-  const state = current();
-  if (!isCutOff(state) && !state.stopped) yield compact(state.output.from(0));
 }

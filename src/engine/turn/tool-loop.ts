@@ -13,14 +13,7 @@ import { interleaved } from '../../streams/interleaved.ts';
 import { mapStream, singleChunkStream } from '../../streams/pull-stream.ts';
 import { WholeCharacters } from './data/whole-characters.ts';
 import { isServerExecuted } from './machine/call-items.ts';
-import {
-  type CallRules,
-  callRefusal,
-  lacksCallNote,
-  offeredAfter,
-  refusalText,
-  wantsTextOnly,
-} from './machine/call-permission.ts';
+import { type CallRules, callRefusal, lacksCallNote, offeredAfter, refusalText } from './machine/call-permission.ts';
 import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from './machine/state.ts';
 import type { ToolRounds } from './machine/tool-rounds.ts';
 
@@ -74,17 +67,17 @@ export interface ResumedTurn {
 /** The input of the state machine, batch by batch. */
 export type Inputs = AsyncIterable<readonly TurnInput[]>;
 
-/**
- * The single answer of a model without server-run tools: there is no second request, so the first is not kept in
- * memory.
- */
-export function soleAnswer(loop: Loop): Inputs {
-  return modelOutput(loop, loop.takeRequest());
-}
-
-function modelOutput({ upstream, call, passesChunks }: Loop, request: ModelRequest): Inputs {
+/** What the model writes in answer to one request. */
+export function modelOutput({ upstream, call, passesChunks }: Loop, request: ModelRequest): Inputs {
   const output = upstream.stream(request, call);
   return passesChunks ? output : mapStream(output, new WholeCharacters());
+}
+
+/** A turn while its loop runs. */
+interface LoopedTurn {
+  readonly loop: Loop;
+  readonly rounds: ToolRounds<PendingToolCall>;
+  readonly current: () => TurnState;
 }
 
 /**
@@ -93,51 +86,58 @@ function modelOutput({ upstream, call, passesChunks }: Loop, request: ModelReque
  * are exactly N model calls.
  * `current` returns the machine's state after everything that was read.
  */
-export async function* turnSources(loop: Loop, current: () => TurnState): AsyncGenerator<Inputs, void> {
-  const introduced = introducer(loop, current);
+export async function* turnRounds(loop: Loop, current: () => TurnState): AsyncGenerator<Inputs, void> {
+  const { plan, resumed, approved } = loop;
   const rounds = loop.beginRounds();
-  let request = loop.takeRequest();
   const turn = { loop, rounds, current };
+  const withToolLists = toolListWriter(loop, current);
+  let request = loop.takeRequest();
 
-  if (loop.resumed) {
+  if (resumed) {
     yield singleChunkStream([{ type: 'resume' }]);
     if (current().pending.size > 0 && !(yield* runPendingCalls(turn, current().roundStart))) return;
-    if (!needsModel(current(), loop.plan)) return;
-    const refusedItems = current().finish === undefined ? [] : refusalItems(request, loop.plan, current());
-    request = withFoundTools(resumedRequest(request, loop.resumed, current(), refusedItems), loop, current());
+    if (!needsModel(current(), plan)) return;
+    const refusedItems = current().finish === undefined ? [] : refusalItems(request, plan, current());
+    request = withFoundTools(resumedRequest(request, resumed, current(), refusedItems), loop, current());
   }
-  if (loop.approved.length > 0) {
-    const calls = loop.approved.map((call): TurnInput => ({ type: 'call-approved', ...call }));
+
+  if (approved.length > 0) {
+    const calls = approved.map((call): TurnInput => ({ type: 'call-approved', ...call }));
     // They belong to an earlier model call, so the model's next output is not part of it.
-    yield introduced(singleChunkStream([...calls, { type: 'finish', reason: 'stop' }]));
+    yield withToolLists(singleChunkStream([...calls, { type: 'finish', reason: 'stop' }]));
     const written = yield* runPendingCalls(turn, 0);
     if (!written) return;
     request = { ...request, items: [...request.items, ...written] };
   }
+
   let refusals = 0;
   for (let isFirst = true; ; isFirst = false) {
     const before = current().output.size;
-    const isForced = typeof request.toolChoice === 'object';
-    if (!isFirst || loop.resumed) yield singleChunkStream([{ type: 'model-call', isForced }]);
-    yield introduced(modelOutput(loop, request));
-    const { pending, refused, finish, hasCall } = current();
-    if (isDemanding(request) && finish === 'stop' && !hasCall && !hasNative(current(), before) && refused.size === 0)
-      loop.call.note?.(lacksCallNote(loop.plan));
-    if (isCutOff(current()) || (pending.size === 0 && !continuesAfterRefusals(current(), before, loop.plan))) return;
-    const refusedItems = refusalItems(request, loop.plan, current());
+    if (!isFirst || resumed)
+      yield singleChunkStream([{ type: 'model-call', isForced: typeof request.toolChoice === 'object' }]);
+    yield withToolLists(modelOutput(loop, request));
+    noteMissingCall(loop, request, current(), before);
+
+    const { pending, refused } = current();
+    if (isCutOff(current()) || (pending.size === 0 && !continuesAfterRefusals(current(), before, plan))) return;
+    const refusedItems = refusalItems(request, plan, current());
     const written =
-      pending.size > 0 ? yield* runPendingCalls(turn, before) : yield* refusedRound(turn, before, refusedItems);
+      pending.size > 0 ? yield* runPendingCalls(turn, before) : yield* refuseRound(turn, before, refusedItems);
     if (!written) return;
+
     if (refused.size > 0) refusals += 1;
     const next = nextRequest(request, [...written, ...refusedItems], rounds.isRepeating(), pending.size === 0);
-    const tools = offeredAfter(refusals, next.tools, loop.plan, ({ name }) => name);
+    const tools = offeredAfter(refusals, next.tools, plan, ({ name }) => name);
     request = withFoundTools(tools === next.tools ? next : { ...next, tools }, loop, current());
   }
 }
 
-/** Whether the model's own server has made an item, such as the call of a tool that it runs. */
-function hasNative({ output }: TurnState, before: number): boolean {
-  return output.from(before).some(({ id }) => originOfItem(id) !== undefined);
+/** Tells the host of an answer without the call that the request demands. The model's own server may have made it, and run it. */
+function noteMissingCall({ call, plan }: Loop, { toolChoice }: ModelRequest, state: TurnState, before: number): void {
+  if (toolChoice !== 'required' && typeof toolChoice !== 'object') return;
+  if (state.finish !== 'stop' || state.hasCall || state.refused.size > 0) return;
+  const hasNativeItem = state.output.from(before).some(({ id }) => originOfItem(id) !== undefined);
+  if (!hasNativeItem) call.note?.(lacksCallNote(plan));
 }
 
 /** Whether the model is asked again although none of its calls ran: it made calls that it may not make, and nothing else. */
@@ -145,12 +145,9 @@ function continuesAfterRefusals({ refused, output }: TurnState, before: number, 
   if (refused.size === 0) return false;
   const written = output.from(before);
   if (pendingClientCalls(written).length > 0) return false;
-  return !(wantsTextOnly(plan) && written.some(hasMessageText));
-}
-
-function hasMessageText(item: OutputItem): boolean {
-  if (item.type !== 'message') return false;
-  return item.content.some((part) => partText(part).trim() !== '');
+  // A client that wants no calls at all has its answer.
+  if (plan.allowedTools?.size !== 0) return true;
+  return !written.some((item) => item.type === 'message' && item.content.some((part) => partText(part).trim() !== ''));
 }
 
 /** The refused calls with what the model receives in place of their results. The same of every one, as they belong to one answer of the model. */
@@ -165,30 +162,6 @@ function refusalItems({ tools }: ModelRequest, plan: CallRules, state: TurnState
       { type: 'function_call_output', call_id: callId, output: refusalText(call, plan, names) },
     ];
   });
-}
-
-/** A round in which nothing ran. Returns as `ran` does. */
-async function* refusedRound(
-  { loop, rounds, current }: LoopedTurn,
-  before: number,
-  refusedItems: readonly Item[],
-): AsyncGenerator<Inputs, readonly Item[] | undefined> {
-  const outputs = refusedItems.flatMap(({ output }) => (typeof output === 'string' ? [output] : []));
-  rounds.refuse(current().refused.values(), outputs);
-  const reason = rounds.stopped();
-  if (reason) yield singleChunkStream([{ type: 'stop', reason }]);
-  return reason ? undefined : loop.opened(current().output.from(before));
-}
-
-function isDemanding({ toolChoice }: ModelRequest): boolean {
-  return toolChoice === 'required' || typeof toolChoice === 'object';
-}
-
-/** A turn while its loop runs. */
-interface LoopedTurn {
-  readonly loop: Loop;
-  readonly rounds: ToolRounds<PendingToolCall>;
-  readonly current: () => TurnState;
 }
 
 /**
@@ -208,10 +181,16 @@ async function* runPendingCalls(
   });
   if (rounds.stopped()) return undefined;
   const written = current().output.from(before);
-  const ours = new Map(pending.map((call) => [call.id, call]));
+  const calls = new Map(pending.map((call) => [call.id, call]));
   // The client must act before the model can continue: run a call, or approve one.
-  if (pendingClientCalls(written).some(({ id }) => !ours.has(String(id)))) return undefined;
-  return loop.opened(modelView(written, ours, outputs));
+  if (pendingClientCalls(written).some(({ id }) => !calls.has(String(id)))) return undefined;
+  // The model receives its own call ids, and results with their images.
+  const items = written.map((item): Item => {
+    const call = calls.get(item.id);
+    if (!call || toolCallKind(item)?.runBy !== 'server') return item;
+    return { ...item, name: call.name, call_id: call.callId, output: outputs.get(call.index) };
+  });
+  return loop.opened(items);
 }
 
 type OnPartialImage = (call: PendingToolCall, image: PartialImage) => void;
@@ -223,9 +202,9 @@ async function* callResults(
   outputs: Map<number, ToolOutput>,
   onPartialImage: OnPartialImage,
 ): AsyncGenerator<readonly TurnInput[], void> {
-  for await (const { call, outcome: given } of rounds.run(pending, onPartialImage)) {
+  for await (const { call, outcome: result } of rounds.run(pending, onPartialImage)) {
     const { bytes, plan } = current();
-    const outcome = limitImageSize(given, plan.outputBytes - bytes);
+    const outcome = limitImageSize(result, plan.outputBytes - bytes);
     outputs.set(call.index, outcome.output);
     loop.onResult?.(call, outcome);
     yield [{ type: 'tool-result', index: call.index, ...outcome }];
@@ -234,27 +213,51 @@ async function* callResults(
   if (reason) yield [{ type: 'stop', reason }];
 }
 
+/** Counts a round in which nothing ran. Returns as `runPendingCalls` does. */
+async function* refuseRound(
+  { loop, rounds, current }: LoopedTurn,
+  before: number,
+  refusedItems: readonly Item[],
+): AsyncGenerator<Inputs, readonly Item[] | undefined> {
+  const outputs = refusedItems.flatMap(({ output }) => (typeof output === 'string' ? [output] : []));
+  rounds.refuse(current().refused.values(), outputs);
+  const reason = rounds.stopped();
+  if (reason) yield singleChunkStream([{ type: 'stop', reason }]);
+  return reason ? undefined : loop.opened(current().output.from(before));
+}
+
 /**
  * Puts the tool lists of servers that the request names before everything else, and that of another server before the
  * first call of one of its tools: a client that never uses them does not receive tools that it did not bring.
  */
-function introducer({ plan, lists, named, deferred }: Loop, current: () => TurnState): (source: Inputs) => Inputs {
-  const unknown = new Map(lists);
+function toolListWriter({ plan, lists, named, deferred }: Loop, current: () => TurnState): (source: Inputs) => Inputs {
+  const unlisted = new Map(lists);
   let begun = false;
-  const listed = (server: string): readonly TurnInput[] => {
-    const tools = unknown.get(server);
-    unknown.delete(server);
+  const listOnce = (server: string): readonly TurnInput[] => {
+    const tools = unlisted.get(server);
+    unlisted.delete(server);
     if (!tools) return [];
     const found = foundTools(current(), deferred).filter((tool) => tool.server === server);
     return [{ type: 'tools-listed', server, tools: [...tools, ...found.map(({ listed }) => listed)] }];
   };
-  const introduced = (batch: readonly TurnInput[]): readonly TurnInput[] => {
-    if (begun && (unknown.size === 0 || !batch.some(beginsCall))) return batch;
-    const first = begun ? [] : [...named].flatMap(listed);
+  const map = (batch: readonly TurnInput[]): readonly TurnInput[] => {
+    if (begun && (unlisted.size === 0 || !batch.some(beginsCall))) return batch;
+    const inputs = begun ? [] : [...named].flatMap(listOnce);
     begun = true;
-    return [...first, ...batch.flatMap((event) => [...listed(calledServer(event, plan, current())), event])];
+    for (const input of batch) {
+      const isAllowed =
+        beginsCall(input) && (input.type === 'call-approved' || !callRefusal(plan, input.name, current()));
+      const server = isAllowed ? plan.owners.get(input.name)?.server : undefined;
+      if (server !== undefined) inputs.push(...listOnce(server));
+      inputs.push(input);
+    }
+    return inputs;
   };
-  return (source) => (unknown.size === 0 ? source : mapStream(source, { map: introduced }));
+  return (source) => (unlisted.size === 0 ? source : mapStream(source, { map }));
+}
+
+function beginsCall(input: TurnInput): input is TurnInput & { readonly name: string } {
+  return input.type === 'call-approved' || (input.type === 'tool-call-delta' && input.name !== undefined);
 }
 
 function foundTools({ found }: TurnState, deferred: Loop['deferred']): readonly DeferredTool[] {
@@ -269,16 +272,6 @@ function withFoundTools(request: ModelRequest, { deferred }: Loop, state: TurnSt
     offered.has(definition.name) ? [] : [definition],
   );
   return added.length === 0 ? request : { ...request, tools: [...request.tools, ...added] };
-}
-
-function beginsCall(event: TurnInput): event is TurnInput & { readonly name: string } {
-  return event.type === 'call-approved' || (event.type === 'tool-call-delta' && event.name !== undefined);
-}
-
-/** The server whose tool is called here; no server has an empty name. */
-function calledServer(event: TurnInput, plan: Loop['plan'], state: TurnState): string {
-  if (!beginsCall(event) || (event.type === 'tool-call-delta' && callRefusal(plan, event.name, state))) return '';
-  return plan.owners.get(event.name)?.server ?? '';
 }
 
 /** Whether the model is called next in a turn that another process began, and that waits for no tool. */
@@ -312,19 +305,6 @@ function resumedRequest(
   const isTorn = finish === undefined && resumed.state.writing?.kind === 'message';
   const isOpen = !isTorn && !output.from(0).some((item) => toolCallKind(item));
   return nextRequest(request, isTorn ? [...written, GO_ON] : written, false, isOpen);
-}
-
-/** The output as the model must receive it: its own call ids, and results with their images. */
-function modelView(
-  written: readonly OutputItem[],
-  ours: ReadonlyMap<string, PendingToolCall>,
-  outputs: ReadonlyMap<number, ToolOutput>,
-): readonly Item[] {
-  return written.map((item): Item => {
-    const call = ours.get(item.id);
-    if (!call || toolCallKind(item)?.runBy !== 'server') return item;
-    return { ...item, name: call.name, call_id: call.callId, output: outputs.get(call.index) };
-  });
 }
 
 /** A forced tool choice applies until its call is made (`isOpen` says it is not), or the model could never answer. */

@@ -5,7 +5,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import { decodeFileData } from '../../protocol/file-data.ts';
 import { plainFileName } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { imageType, readPlainText } from './file-kinds.ts';
+import { imageType, readPlainText } from './upload-parts.ts';
 import { MAX_FILES, requestTooLarge, type Upload } from './upload-reader.ts';
 
 /** An uploaded file, or one that the request itself contains. */

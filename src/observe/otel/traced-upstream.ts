@@ -1,9 +1,8 @@
 /** Records model calls as OpenTelemetry spans and metrics. */
 import type { Attributes } from '@opentelemetry/api';
 import { hasLeft } from '../../engine/request/endpoint-request.ts';
-import { OwnCalls } from '../../engine/turn/own-calls.ts';
 import type { ChatBatch, ModelAttempt, OnAttempt, Upstream, UpstreamCall } from '../../ports/upstream.ts';
-import { wrapUpstream } from '../../ports/wrap-upstream.ts';
+import { OwnCalls, wrapUpstream } from '../../ports/wrap-upstream.ts';
 import { usageReader } from '../../protocol/anthropic/usage.ts';
 import { readUsage, usageIn } from '../../protocol/chat-completions/usage.ts';
 import type { ModelEvent, Usage } from '../../protocol/events.ts';

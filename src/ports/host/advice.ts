@@ -1,6 +1,6 @@
 /** What the host can do about a failure of its server, in one sentence for each code, and where to read more. */
 import { type ApiError, errorCodes } from '../../protocol/errors.ts';
-import { isFullDisk, readCauseCode } from './cause-code.ts';
+import { readCauseCode } from './cause-code.ts';
 
 /** What happened and what to do, without any text of a model server, a store or a client. */
 interface Remedy {
@@ -84,17 +84,16 @@ const BUSY: Remedy = {
 /** Codes that the page explains besides those of this package. */
 const EXPLAINED: ReadonlySet<string> = new Set([...errorCodes, 'invalid_api_key']);
 
-/** What is known of the failure; the error's own advice, which knows its server, wins. */
-export function remedyFor(error: ApiError): Remedy {
-  const remedy = findRemedy(error);
-  return error.advice === undefined ? remedy : { ...remedy, advice: error.advice };
-}
+/** The codes of a disk without room. */
+const FULL_DISK: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL', '53100']);
 
-function findRemedy({ code, cause, advice }: ApiError): Remedy {
-  if (code === 'store_error' && isFullDisk(readCauseCode(cause))) return NO_ROOM;
+/** What is known of the failure; the error's own advice, which knows its server, wins. */
+export function remedyFor({ code, cause, advice }: ApiError): Remedy {
   // Where it could not be reached, the upstream gives advice or at least the cause.
   if (code === 'upstream_unavailable' && advice === undefined && cause === undefined) return BUSY;
-  return (Object.hasOwn(REMEDIES, code) ? REMEDIES[code] : undefined) ?? OTHERS;
+  const usual = (Object.hasOwn(REMEDIES, code) ? REMEDIES[code] : undefined) ?? OTHERS;
+  const remedy = code === 'store_error' && FULL_DISK.has(readCauseCode(cause)) ? NO_ROOM : usual;
+  return advice === undefined ? remedy : { ...remedy, advice };
 }
 
 /** The page is part of the package, below `node_modules`. */

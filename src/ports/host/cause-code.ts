@@ -6,23 +6,16 @@ const CODE = /^(?:[A-Z][A-Z0-9_]{2,63}|[0-9][0-9A-Z]{4})$/;
 /** The error number of SQLite for a full disk, with which node:sqlite gives no code of its own. */
 const SQLITE_FULL = 13;
 /** Errors within errors that are looked at. */
-const DEEPEST = 8;
+const MAX_DEPTH = 8;
 
 /** The first code in the chain of causes; undefined if there is none. */
 export function readCauseCode(cause: unknown): string | undefined {
   let next = cause;
-  for (let depth = 0; depth < DEEPEST && isRecord(next); depth += 1) {
+  for (let depth = 0; depth < MAX_DEPTH && isRecord(next); depth += 1) {
     const { code, errcode, errors, cause: behind } = next;
     if (errcode === SQLITE_FULL) return 'SQLITE_FULL';
     if (typeof code === 'string' && CODE.test(code)) return code;
     next = behind ?? (Array.isArray(errors) ? errors[0] : undefined);
   }
   return undefined;
-}
-
-const FULL_DISK: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL', '53100']);
-
-/** Whether a code means that there is no room on a disk. */
-export function isFullDisk(code: string | undefined): boolean {
-  return FULL_DISK.has(code);
 }

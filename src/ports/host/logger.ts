@@ -27,16 +27,12 @@ type LogLevel = keyof Logger;
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 /** A logger, or false for none. Its value is not quoted: a logger may hold the key of its service. */
-export const isLogger: OptionCheck = secretly(
-  (value) =>
-    value === false ||
-    (isObject(value) && LEVELS.every((level) => typeof value[level] === 'function')) ||
-    'an object with debug, info, warn and error, or false',
-);
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return isRecord(value) || typeof value === 'function';
-}
+export const isLogger: OptionCheck = secretly((value) => {
+  if (value === false) return true;
+  const isObject = isRecord(value) || typeof value === 'function';
+  const isComplete = isObject && LEVELS.every((level) => typeof Reflect.get(value, level) === 'function');
+  return isComplete || 'an object with debug, info, warn and error, or false';
+});
 
 /** The host's logger, which can break nothing. */
 export interface HostLog {

@@ -32,21 +32,23 @@ export interface AttributeCombination {
 
 /** Whether a file with these attributes matches. Strings are compared by their UTF-8 bytes. */
 export function matches(filter: AttributeFilter, attributes: Attributes): boolean {
+  if ('filters' in filter) {
+    const { type, filters } = filter;
+    const isMatch = (each: AttributeFilter) => matches(each, attributes);
+    return type === 'and' ? filters.every(isMatch) : filters.some(isMatch);
+  }
+  const value = Object.hasOwn(attributes, filter.key) ? attributes[filter.key] : undefined;
   switch (filter.type) {
-    case 'and':
-      return filter.filters.every((each) => matches(each, attributes));
-    case 'or':
-      return filter.filters.some((each) => matches(each, attributes));
     case 'in':
-      return isAmong(filter.value, readAttribute(attributes, filter.key));
+      return isAmong(filter.value, value);
     case 'nin':
-      return !isAmong(filter.value, readAttribute(attributes, filter.key));
+      return !isAmong(filter.value, value);
     case 'eq':
-      return readAttribute(attributes, filter.key) === filter.value;
+      return value === filter.value;
     case 'ne':
-      return readAttribute(attributes, filter.key) !== filter.value;
+      return value !== filter.value;
     default:
-      return isInOrder(filter.type, compare(readAttribute(attributes, filter.key), filter.value));
+      return isInOrder(filter.type, compare(value, filter.value));
   }
 }
 
@@ -57,10 +59,6 @@ function isAmong(values: readonly unknown[], value: unknown): boolean {
   const set = sets.get(values) ?? new Set(values);
   sets.set(values, set);
   return set.has(value);
-}
-
-function readAttribute(attributes: Attributes, key: string): string | number | boolean | undefined {
-  return Object.hasOwn(attributes, key) ? attributes[key] : undefined;
 }
 
 /** Undefined for values that have no order. */

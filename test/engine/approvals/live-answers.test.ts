@@ -1,5 +1,5 @@
 /** Which answers of the user are new. */
-import { liveAnswers } from '../../../src/engine/approvals/live-answers.ts';
+import { liveAnswers } from '../../../src/engine/approvals/read-answers.ts';
 import type { Item } from '../../../src/protocol/items.ts';
 import { expectLinearWork } from '../../support/linear-work.ts';
 

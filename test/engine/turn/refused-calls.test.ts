@@ -4,7 +4,7 @@ import { toolRounds } from '../../../src/engine/tools/rounds.ts';
 import { restoredState, turnCheckpoint } from '../../../src/engine/turn/checkpoint.ts';
 import { step } from '../../../src/engine/turn/machine/machine.ts';
 import { startState, type TurnPlan } from '../../../src/engine/turn/machine/state.ts';
-import { turnSources } from '../../../src/engine/turn/tool-loop.ts';
+import { turnRounds } from '../../../src/engine/turn/tool-loop.ts';
 import type { TurnInput } from '../../../src/protocol/events.ts';
 import type { ModelRequest } from '../../../src/protocol/model-request.ts';
 import { call, finish, text } from './turn-script.ts';
@@ -25,7 +25,7 @@ async function requestsAfter(inputs: readonly TurnInput[], plan: TurnPlan): Prom
   const checkpoint = JSON.parse(JSON.stringify(turnCheckpoint(begun)));
   let state = restoredState(plan, { checkpoint, events, next: events.length });
   const requests: ModelRequest[] = [];
-  const sources = turnSources(
+  const sources = turnRounds(
     {
       takeRequest: () => REQUEST,
       upstream: {

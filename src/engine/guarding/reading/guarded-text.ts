@@ -13,7 +13,7 @@ const SLICE = 256 * 1024;
 
 /** The text with the replacements of the guard; JSON in it stays JSON. Throws `GuardBlocked`, and `guard_failed`. */
 export function guardText(guard: Guard, text: string, at: GuardedPlace, context: GuardContext): MaybePromise<string> {
-  return mapMaybePromise(readText(text, context.signal), (reading) => {
+  return mapMaybePromise(readInSlices(text, context.signal), (reading) => {
     if (reading.isTooDeep) refuseDepth(guard, at, context);
     return mapMaybePromise(findingsInReading(guard, reading, at, context), (findings) => {
       const edits = editsForFindings(guard, reading.view, findings, at, context);
@@ -22,7 +22,7 @@ export function guardText(guard: Guard, text: string, at: GuardedPlace, context:
   });
 }
 
-function readText(text: string, signal: AbortSignal): MaybePromise<Reading> {
+function readInSlices(text: string, signal: AbortSignal): MaybePromise<Reading> {
   const reading = new Reading();
   if (text.length <= SLICE) {
     reading.read(text);

@@ -281,7 +281,10 @@ export class Reading {
   private readString(level: JsonLevel, depth: number, text: string, from: number, at: number, width: number): number {
     if (level.escape !== '') return this.readEscape(level, depth, text, from, at, width);
     let end = from;
-    while (end < text.length && isStringUnit(text.charCodeAt(end))) end += 1;
+    for (; end < text.length; end += 1) {
+      const unit = text.charCodeAt(end);
+      if (unit === QUOTE || unit === BACKSLASH || unit < SPACE) break;
+    }
     if (end > from) {
       this.feed(depth + 1, text.slice(from, end), at + from, width);
       return end;
@@ -417,10 +420,6 @@ function escaped(text: string, levels: number): string {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
-
-function isStringUnit(unit: number): boolean {
-  return unit !== QUOTE && unit !== BACKSLASH && unit >= SPACE;
-}
 
 const ESCAPES: Readonly<Record<string, string>> = {
   ...{ '"': '"', '\\': '\\', '/': '/' },

@@ -46,18 +46,19 @@ export async function restoreBody<Body>(body: Body, guards: RequestGuards): Prom
 
 /** The body as the model may receive it: with placeholders. Throws `content_filter`. */
 export async function bodyForModel<Body>(body: Body, guards: RequestGuards): Promise<Body> {
+  const map = refuseBlocked((text, path) => guards.forModel(text, path));
   // The cast: texts are replaced by texts.
-  return (await mapTexts(body, '', BODY, { map: forModel(guards), inTurn: true, onTokens: refuseTokens })) as Body;
+  return (await mapTexts(body, '', BODY, { map, inTurn: true, onTokens: refuseTokens })) as Body;
 }
 
 /** The requests of one turn as the model may receive them: with placeholders. */
 export class ModelRequests {
-  private readonly guards: RequestGuards;
+  private readonly map: MapText;
   /** The items of an earlier request are in the next one too. */
   private readonly items = new WeakMap<Item, Item>();
 
   constructor(guards: RequestGuards) {
-    this.guards = guards;
+    this.map = refuseBlocked((text, path) => guards.forModel(text, path));
   }
 
   /** Throws `content_filter`. */
@@ -66,21 +67,17 @@ export class ModelRequests {
     for (const [at, item] of request.items.entries()) items.push(await this.item(item, `input[${at}]`));
     const { instructions } = request;
     if (instructions === undefined) return { ...request, items };
-    return { ...request, items, instructions: await forModel(this.guards)(instructions, 'instructions') };
+    return { ...request, items, instructions: await this.map(instructions, 'instructions') };
   }
 
   private async item(item: Item, path: string): Promise<Item> {
     const known = this.items.get(item);
     if (known) return known;
     // The cast: texts are replaced by texts.
-    const guarded = (await mapTexts(item, path, PIECE, { map: forModel(this.guards), inTurn: true })) as Item;
+    const guarded = (await mapTexts(item, path, PIECE, { map: this.map, inTurn: true })) as Item;
     this.items.set(item, guarded);
     return guarded;
   }
-}
-
-function forModel(guards: RequestGuards): MapText {
-  return refuseBlocked((text, path) => guards.forModel(text, path));
 }
 
 /** Adds the place of the blocked text to the error. */

@@ -132,7 +132,7 @@ function memberReading(owner: JsonObject, name: string, member: unknown, positio
   if (typeof member !== 'string' && (typeof member !== 'object' || member === null)) return 'none';
   if (position.skipped.has(name)) return 'none';
   if (typeof member === 'string') return isReadText(owner, name, member, position) ? 'text' : 'none';
-  if (SPELLINGS.has(name) && isPiece(position))
+  if (SPELLINGS.has(name) && position.data.size > 0)
     return Array.isArray(member) && member.length === 0 ? 'none' : 'dropped';
   return position.members.get(name) ?? position.others ?? 'text';
 }
@@ -140,7 +140,7 @@ function memberReading(owner: JsonObject, name: string, member: unknown, positio
 /** Whether a member that is a string is a text that guards read. */
 export function isReadText(owner: JsonObject, name: string, member: string, position: Position): boolean {
   if (position.unread.has(name) || position.skipped.has(name)) return false;
-  if (name === 'name' && isPiece(position) && namesTool(owner)) return false;
+  if (name === 'name' && position.data.size > 0 && namesTool(owner)) return false;
   if (position.data.has(name) && (BASE64.test(member) || isDataUrl(member))) {
     // A document whose data are its text.
     if (owner.type === 'text') return true;
@@ -148,10 +148,6 @@ export function isReadText(owner: JsonObject, name: string, member: string, posi
     return name === 'result' && !(typeof owner.type === 'string' && owner.type.includes('image'));
   }
   return !(ADDRESSES.has(name) && isDataUrl(member));
-}
-
-function isPiece({ data }: Position): boolean {
-  return data.size > 0;
 }
 
 function parseReplacement(member: unknown, text: string): unknown {

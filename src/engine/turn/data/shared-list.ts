@@ -15,6 +15,13 @@ export class SharedList<Member> implements Iterable<Member> {
     this.size = size;
   }
 
+  /** The list of these members. */
+  static from<Member>(members: Iterable<Member>): SharedList<Member> {
+    let list = new SharedList<Member>();
+    for (const member of members) list = list.added(member);
+    return list;
+  }
+
   at(index: number): Member | undefined {
     return this.blocks[Math.floor(index / BLOCK)]?.[index % BLOCK];
   }
@@ -75,17 +82,24 @@ export class SharedMap<Key, Value> {
     this.size = size;
   }
 
+  /** The map of these entries. */
+  static from<Key, Value>(entries: Iterable<readonly [Key, Value]>): SharedMap<Key, Value> {
+    let map = new SharedMap<Key, Value>();
+    for (const [key, value] of entries) map = map.with(key, value);
+    return map;
+  }
+
   get(key: Key): Value | undefined {
-    return this.entries.at(this.placeOf(key))?.value;
+    return this.entries.at(this.findPlace(key))?.value;
   }
 
   has(key: Key): boolean {
-    return this.placeOf(key) >= 0;
+    return this.findPlace(key) >= 0;
   }
 
   /** The map with this value replacing the key's, or appended. */
   with(key: Key, value: Value): SharedMap<Key, Value> {
-    const known = this.placeOf(key);
+    const known = this.findPlace(key);
     if (known >= 0) return new SharedMap(this.entries.with(known, { key, value }), this.#places, this.size);
     // All empty maps share one index.
     const places = this.entries.size === 0 ? new Map<Key, number>() : this.#places;
@@ -95,7 +109,7 @@ export class SharedMap<Key, Value> {
 
   /** The map without the key. */
   without(key: Key): SharedMap<Key, Value> {
-    const place = this.placeOf(key);
+    const place = this.findPlace(key);
     if (place < 0) return this;
     if (this.size === 1) return new SharedMap();
     return new SharedMap(this.entries.with(place, undefined), this.#places, this.size - 1);
@@ -107,7 +121,7 @@ export class SharedMap<Key, Value> {
     return values;
   }
 
-  private placeOf(key: Key): number {
+  private findPlace(key: Key): number {
     const place = this.#places.get(key);
     // A key that no version has added is in none.
     if (place === undefined) return -1;

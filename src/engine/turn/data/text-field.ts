@@ -16,16 +16,16 @@ export const FIELD_START: TextField = { head: '', tail: '', phase: 'head' };
 /** Takes more of the JSON of `{"<field>": "…"}`; returns what it adds to the field's text. */
 export function readField(state: TextField, field: string, written: string): readonly [TextField, string] {
   if (state.phase === 'done' || state.phase === 'other') return [state, ''];
-  if (state.phase === 'text') return readText(state, written);
+  if (state.phase === 'text') return readFieldText(state, written);
   const head = state.head + written;
   const opening = new RegExp(`^\\s*\\{\\s*"${field}"\\s*:\\s*"`).exec(head);
-  if (opening) return readText({ head: '', tail: '', phase: 'text' }, head.slice(opening[0].length));
+  if (opening) return readFieldText({ head: '', tail: '', phase: 'text' }, head.slice(opening[0].length));
   const mayOpen = `{"${field}":"`.startsWith(head.replace(/\s/g, ''));
   // Blanks are not kept: a hostile model could write a megabyte of them, one by one.
   return [{ ...state, head: head.replace(/\s+/g, ' '), phase: mayOpen ? 'head' : 'other' }, ''];
 }
 
-function readText(state: TextField, written: string): readonly [TextField, string] {
+function readFieldText(state: TextField, written: string): readonly [TextField, string] {
   const text = state.tail + written;
   const end = closingQuote(text);
   if (end >= 0) return [{ ...state, tail: '', phase: 'done' }, decoded(text.slice(0, end))];

@@ -28,7 +28,7 @@ export class WholeCharacters implements Mapping<readonly TurnInput[], readonly T
       whole.push(input);
       return;
     }
-    const key = deltaKey(input);
+    const key = input.type === 'tool-call-delta' ? String(input.call) : input.type;
     const waiting = this.halves.get(key);
     this.halves.delete(key);
     // What waits before other output comes before it.
@@ -54,10 +54,6 @@ const FACTS: ReadonlySet<string> = new Set(['usage', 'model-info', 'keepalive'])
 function isDelta(input: TurnInput): input is Delta {
   const { type } = input;
   return type === 'text-delta' || type === 'tool-call-delta' || type === 'reasoning-delta' || type === 'refusal-delta';
-}
-
-function deltaKey(delta: Delta): string {
-  return delta.type === 'tool-call-delta' ? String(delta.call) : delta.type;
 }
 
 function deltaText(delta: Delta): string {

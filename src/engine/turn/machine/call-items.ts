@@ -11,12 +11,9 @@ export function presentedAs(
   { ownedAs }: Pick<TurnPlan, 'ownedAs'>,
   { owner, form }: Pick<OpenToolCall, 'owner' | 'form'>,
 ): WrittenToolCallKind {
-  if (owner) return plainPresentation(callKind(owner.shownAs ?? ownedAs), ownedAs);
-  return form ? clientCallKind(form) : callKind('function_call');
-}
-
-/** The type that shows it to clients that know only calls of functions. */
-function plainPresentation(kind: WrittenToolCallKind, ownedAs: TurnPlan['ownedAs']): WrittenToolCallKind {
+  if (!owner) return form ? clientCallKind(form) : callKind('function_call');
+  const kind = callKind(owner.shownAs ?? ownedAs);
+  // Some clients know only calls of functions.
   return kind.plainAs === ownedAs ? callKind(kind.plainAs) : kind;
 }
 

@@ -30,18 +30,16 @@ export function settleCalls(draft: Draft, take: Take, isOver: IsOver = isWhole):
 /** Ends everything that waits at the end of the model's answer. Of a truncated answer it leaves out what follows the first call that is not whole. */
 export function settleAll(draft: Draft, take: Take, isCutOff: boolean): void {
   if (!draft.waiting) return;
-  if (isCutOff) settleCalls(draft, take, (call) => draft.waiting !== undefined && (isBlank(call) || isWhole(call)));
-  else settleCalls(draft, take, () => true);
+  const isOver: IsOver = isCutOff
+    ? (call) => draft.waiting !== undefined && (call.arguments.trim() === '' || isWhole(call))
+    : () => true;
+  settleCalls(draft, take, isOver);
   const { waiting } = draft;
   draft.waiting = undefined;
   for (const entry of waiting?.entries ?? []) {
     if (entry && 'toolCallIndex' in entry)
       draft.events.push({ type: 'call-dropped', name: entry.name, why: 'cut_off' });
   }
-}
-
-function isBlank({ arguments: text }: OpenToolCall): boolean {
-  return text.trim() === '';
 }
 
 /** Each character is read once, and only if something follows the call. */

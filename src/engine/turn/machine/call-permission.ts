@@ -36,19 +36,9 @@ export function callRefusal(
   return singleCall && hasCall ? 'not_alone' : undefined;
 }
 
-/** Whether the request says anything of the model's calls: without that, an answer need not be watched. */
-export function hasRules(rules: CallRules): boolean {
-  return rules.needsCall === true || canRefuse(rules);
-}
-
 /** Whether any call can be refused: without such rules, an answer need not be held back. */
 export function canRefuse({ allowedTools, deniedTools, forcedTool, singleCall }: CallRules): boolean {
   return allowedTools !== undefined || deniedTools !== undefined || forcedTool !== undefined || singleCall === true;
-}
-
-/** Whether the client wants no calls at all, so that text ends the turn whatever was called beside it. */
-export function wantsTextOnly({ allowedTools }: CallRules): boolean {
-  return allowedTools?.size === 0;
 }
 
 /** A call that was refused, with the reason. */

@@ -13,9 +13,9 @@ export interface CitedFile {
 /** The files of one turn, by what their marks hold. */
 export type CitedFiles = SharedMap<string, CitedFile>;
 
-const MOST_FILES = 4096;
+const MAX_FILES = 4096;
 /** The longest mark, with the blank before it. */
-const LONGEST_MARK = 120;
+const MAX_MARK = 120;
 const MARK = / ?【([\dA-Za-z]{1,6})†[^【】\n]{0,100}】/g;
 /** What may become a mark. */
 const BEGUN = /^【(?:[\dA-Za-z]{0,6}|[\dA-Za-z]{1,6}†[^【】\n]{0,100})$/;
@@ -25,7 +25,7 @@ export function withFiles(files: CitedFiles, results: readonly FilePassage[]): C
   let known = files;
   for (const file of filesIn(results)) {
     const key = citationKey(file.id);
-    if (key !== '' && known.size < MOST_FILES && !known.get(key)) known = known.with(key, file);
+    if (key !== '' && known.size < MAX_FILES && !known.get(key)) known = known.with(key, file);
   }
   return known;
 }
@@ -34,16 +34,14 @@ export function withFiles(files: CitedFiles, results: readonly FilePassage[]): C
 export function filesShown(conversation: readonly Item[]): CitedFiles | undefined {
   const searches = conversation.filter(({ type, results }) => type === fileSearchCall.type && Array.isArray(results));
   if (searches.length === 0) return undefined;
-  // The cast: clients may send any results, of which only ids and names that are texts are read.
-  const passages = searches.flatMap(({ results }) => (results as readonly unknown[]).filter(isPassage));
-  return withFiles(new SharedMap(), passages);
+  // The casts: clients may send any results, of which only ids and names that are texts are read.
+  const passages = searches
+    .flatMap(({ results }) => results as readonly unknown[])
+    .filter((each) => isRecord(each) && typeof each.file_id === 'string' && typeof each.filename === 'string');
+  return withFiles(new SharedMap(), passages as readonly FilePassage[]);
 }
 
-function isPassage(value: unknown): value is FilePassage {
-  return isRecord(value) && typeof value.file_id === 'string' && typeof value.filename === 'string';
-}
-
-/** A text in pieces: text to show, and files that are cited there; `held` may be the begin of a mark. */
+/** A text in pieces: text to show, and files that are cited there; `held` may be the beginning of a mark. */
 interface MarkedText {
   readonly pieces: readonly (string | CitedFile)[];
   readonly held: string;
@@ -51,7 +49,11 @@ interface MarkedText {
 
 /** Reads the marks of the text so far. Marks of unknown files stay. It takes time in proportion to the text. */
 export function readMarks(text: string, files: CitedFiles): MarkedText {
-  const end = text.length - heldLength(text);
+  const open = text.lastIndexOf('【');
+  const isBegun = open >= 0 && text.length - open <= MAX_MARK && BEGUN.test(text.slice(open));
+  const start = isBegun ? open : text.length;
+  // The blank before a mark goes with it.
+  const end = text[start - 1] === ' ' ? start - 1 : start;
   const pieces: (string | CitedFile)[] = [];
   let from = 0;
   for (const mark of text.slice(0, end).matchAll(MARK)) {
@@ -63,13 +65,4 @@ export function readMarks(text: string, files: CitedFiles): MarkedText {
   }
   if (end > from) pieces.push(text.slice(from, end));
   return { pieces, held: text.slice(end) };
-}
-
-/** A mark may have begun, and the blank before one goes with it. */
-function heldLength(text: string): number {
-  const at = text.lastIndexOf('【');
-  const length = text.length - at;
-  const isBegun = at >= 0 && length <= LONGEST_MARK && BEGUN.test(text.slice(at));
-  const start = isBegun ? at : text.length;
-  return text.length - (text[start - 1] === ' ' ? start - 1 : start);
 }

@@ -12,18 +12,18 @@ export interface CitedPage {
 type Pages = SharedMap<string, CitedPage>;
 
 /** The most pages of one turn that are known, the most citations of one text, and the most addresses in it that are looked up. */
-const MOST_PAGES = 4096;
-const MOST_CITATIONS = 256;
-const MOST_ADDRESSES = 8192;
+const MAX_PAGES = 4096;
+const MAX_CITATIONS = 256;
+const MAX_ADDRESSES = 8192;
 /** A longer address is not cited, and a longer label belongs to no link. */
-const LONGEST_URL = 2048;
-const LONGEST_LABEL = 1024;
+const MAX_URL = 2048;
+const MAX_LABEL = 1024;
 
 /** The pages with those of these results; a page keeps its first title. */
 export function withPages(pages: Pages, results: readonly WebResult[]): Pages {
   let known = pages;
   for (const { url, title = '' } of results) {
-    if (url === undefined || url.length > LONGEST_URL || known.size >= MOST_PAGES) continue;
+    if (url === undefined || url.length > MAX_URL || known.size >= MAX_PAGES) continue;
     const key = pageKey(url);
     if ((known.get(key)?.title ?? '') === '') known = known.with(key, { url, title });
   }
@@ -48,13 +48,15 @@ const START = /https?:\/\//gi;
 export function citationsIn(text: string, pages: Pages): readonly UrlCitation[] {
   const citations: UrlCitation[] = [];
   let after = 0;
-  for (let tried = 0; tried < MOST_ADDRESSES && citations.length < MOST_CITATIONS; tried += 1) {
-    const at = startFrom(text, after);
-    if (at < 0) break;
-    const end = endFrom(text, at);
-    const link = linkAround(text, at, end, after);
-    const [from, to, url] = link ?? [at, end, text.slice(at, Math.min(end, at + LONGEST_URL + 1))];
-    const found = link ? pageAt(url, pages) : bareAddress(url, pages);
+  for (let tried = 0; tried < MAX_ADDRESSES && citations.length < MAX_CITATIONS; tried += 1) {
+    START.lastIndex = after;
+    const at = START.exec(text)?.index;
+    if (at === undefined) break;
+    END.lastIndex = at;
+    const end = END.exec(text)?.index ?? text.length;
+    const link = markdownLinkAt(text, at, end, after);
+    const [from, to, url] = link ?? [at, end, text.slice(at, Math.min(end, at + MAX_URL + 1))];
+    const found = link ? pageAt(url, pages) : longestPageIn(url, pages);
     after = link ? to : end;
     if (!found) continue;
     const end_index = link ? to : at + found.length;
@@ -70,29 +72,21 @@ export function citationsIn(text: string, pages: Pages): readonly UrlCitation[] 
   return citations;
 }
 
-function startFrom(text: string, from: number): number {
-  START.lastIndex = from;
-  return START.exec(text)?.index ?? -1;
-}
-
-function endFrom(text: string, from: number): number {
-  END.lastIndex = from;
-  return END.exec(text)?.index ?? text.length;
-}
-
 /** The start, end and address of the Markdown link whose address begins here; an address may have balanced parentheses. */
-function linkAround(
+function markdownLinkAt(
   text: string,
   at: number,
   end: number,
   after: number,
 ): readonly [number, number, string] | undefined {
   if (text[at - 1] !== '(' || text[at - 2] !== ']') return undefined;
-  const close = closingParenthesis(text, at, Math.min(end, at + LONGEST_URL));
-  const open = openingBracket(text, at - 3, Math.max(after, at - LONGEST_LABEL));
+  const close = closingParenthesis(text, at, Math.min(end, at + MAX_URL));
+  const open = openingBracket(text, at - 3, Math.max(after, at - MAX_LABEL));
   if (close === undefined || open === undefined) return undefined;
-  const whole = titled(text, close);
-  return whole === undefined ? undefined : [open, whole, text.slice(at, close)];
+  const url = text.slice(at, close);
+  if (text[close] === ')') return [open, close + 1, url];
+  const title = text.slice(close, close + MAX_LABEL).indexOf('")');
+  return text[close + 1] === '"' && title > 1 ? [open, close + title + 2, url] : undefined;
 }
 
 function closingParenthesis(text: string, from: number, to: number): number | undefined {
@@ -106,13 +100,6 @@ function closingParenthesis(text: string, from: number, to: number): number | un
   return text[to] === ' ' ? to : undefined;
 }
 
-/** Where a link ends whose address ends here. */
-function titled(text: string, at: number): number | undefined {
-  if (text[at] === ')') return at + 1;
-  const end = text.slice(at, at + LONGEST_LABEL).indexOf('")');
-  return text[at + 1] === '"' && end > 1 ? at + end + 2 : undefined;
-}
-
 function openingBracket(text: string, from: number, to: number): number | undefined {
   let depth = 0;
   for (let at = from; at >= to; at -= 1) {
@@ -123,25 +110,25 @@ function openingBracket(text: string, from: number, to: number): number | undefi
   return undefined;
 }
 
-interface Found {
+interface PageMatch {
   readonly page: CitedPage;
   readonly length: number;
 }
 
-function pageAt(url: string, pages: Pages): Found | undefined {
+function pageAt(url: string, pages: Pages): PageMatch | undefined {
   const page = pages.get(pageKey(url));
   return page && { page, length: url.length };
 }
 
 /** The most marks after an address that may not belong to it. */
-const MOST_MARKS = 8;
+const MAX_MARKS = 8;
 const MARK = /[.,;:!?'*_~)(]$/;
 
-/** The longest known address; a sentence's marks follow it. */
-function bareAddress(text: string, pages: Pages): Found | undefined {
-  if (text.length > LONGEST_URL) return undefined;
+/** The page of a bare address; marks of the sentence may follow it. */
+function longestPageIn(text: string, pages: Pages): PageMatch | undefined {
+  if (text.length > MAX_URL) return undefined;
   let url = text;
-  for (let marks = 0; marks <= MOST_MARKS; marks += 1) {
+  for (let marks = 0; marks <= MAX_MARKS; marks += 1) {
     const found = pageAt(url, pages);
     if (found) return found;
     if (!MARK.test(url)) return undefined;

@@ -26,7 +26,7 @@ import {
   writeResult,
   writeToolList,
 } from './write-calls.ts';
-import { closeNative, endNatives, openNative, writeNativeProgress } from './write-native-items.ts';
+import { closeNative, endNative, openNative, writeNativeProgress } from './write-native-items.ts';
 import { annotate, closeReasoning, closeWriting, startMessage, writeText } from './write-text.ts';
 import {
   beginCompaction,
@@ -86,8 +86,11 @@ function take(draft: Draft, input: TurnInput): void {
       return writeText(draft, draft.plan.reasoning, input.text);
     case 'reasoning-end':
       return closeReasoning(draft, input.state);
-    case 'tool-call-delta':
-      return takeCall(draft, input);
+    case 'tool-call-delta': {
+      const call = writeCall(draft, input);
+      if (call && call.bytes > draft.plan.argumentBytes) fail(draft, outputTooLarge('the arguments of a tool call'));
+      return;
+    }
     case 'annotation':
       return annotate(draft, input.annotation, input.atEnd);
     case 'image':
@@ -138,8 +141,7 @@ function takeControl(draft: Draft, input: Exclude<TurnInput, ModelEvent>): void 
     case 'compacting':
       return beginCompaction(draft);
     case 'compacted':
-      draft.usage = sumUsage(draft.usage, input.usage);
-      addCost(draft, input.cost);
+      addUsage(draft, input.usage, input.cost);
       return writeCompaction(draft, input.encrypted);
     case 'start':
       return start(draft);
@@ -178,11 +180,6 @@ function start(draft: Draft): void {
   draft.events.push({ type: 'turn-progress', sequence: draft.sequence++ });
 }
 
-function takeCall(draft: Draft, delta: Extract<TurnInput, { type: 'tool-call-delta' }>): void {
-  const call = writeCall(draft, delta);
-  if (call && call.bytes > draft.plan.argumentBytes) fail(draft, outputTooLarge('the arguments of a tool call'));
-}
-
 function finishModelCall(draft: Draft, reason: FinishReason): void {
   settleAll(draft, take, reason !== 'stop');
   const last = draft.output.size - 1;
@@ -201,58 +198,48 @@ function closeOpenOutput(draft: Draft, status: (index: number) => ItemStatus): v
   draft.closedCalls = NOTHING;
   if (openCall) closeCall(draft, openCall, status(openCall.index));
   failSearches(draft);
-  endNatives(draft, status);
+  for (const open of draft.natives.values()) endNative(draft, open, status(open.index));
   if (writing) closeWriting(draft, status(writing.index));
   draft.nextPhase = undefined;
 }
 
+/** Adds what the model server last reported of the call, once. */
 function addCallUsage(draft: Draft): void {
   const { callUsage } = draft;
   if (!callUsage) return;
-  draft.usage = sumUsage(draft.usage, callUsage.usage);
-  if (callUsage.reported) draft.facts = { ...draft.facts, usage: callUsage.reported };
-  addCost(draft, callUsage.cost);
   draft.callUsage = undefined;
+  if (callUsage.reported) draft.facts = { ...draft.facts, usage: callUsage.reported };
+  addUsage(draft, callUsage.usage, callUsage.cost);
 }
 
-function addCost(draft: Draft, cost: number | undefined): void {
-  if (cost !== undefined) draft.facts = { ...draft.facts, cost: (draft.facts?.cost ?? 0) + cost };
-}
-
-function sumUsage(a: Usage, b: Usage): Usage {
-  return {
-    input_tokens: a.input_tokens + b.input_tokens,
+function addUsage(draft: Draft, added: Usage, cost: number | undefined): void {
+  const { usage: sum } = draft;
+  const { input_tokens_details: input, output_tokens_details: output } = sum;
+  const { input_tokens_details: addedInput, output_tokens_details: addedOutput } = added;
+  draft.usage = {
+    input_tokens: sum.input_tokens + added.input_tokens,
     input_tokens_details: {
-      cached_tokens: a.input_tokens_details.cached_tokens + b.input_tokens_details.cached_tokens,
-      cache_write_tokens: cacheWrites(a) + cacheWrites(b),
+      cached_tokens: input.cached_tokens + addedInput.cached_tokens,
+      cache_write_tokens: (input.cache_write_tokens ?? 0) + (addedInput.cache_write_tokens ?? 0),
     },
-    output_tokens: a.output_tokens + b.output_tokens,
-    output_tokens_details: {
-      reasoning_tokens: a.output_tokens_details.reasoning_tokens + b.output_tokens_details.reasoning_tokens,
-    },
-    total_tokens: a.total_tokens + b.total_tokens,
+    output_tokens: sum.output_tokens + added.output_tokens,
+    output_tokens_details: { reasoning_tokens: output.reasoning_tokens + addedOutput.reasoning_tokens },
+    total_tokens: sum.total_tokens + added.total_tokens,
   };
-}
-
-function cacheWrites({ input_tokens_details: details }: Usage): number {
-  return details.cache_write_tokens ?? 0;
+  if (cost !== undefined) draft.facts = { ...draft.facts, cost: (draft.facts?.cost ?? 0) + cost };
 }
 
 const CUT_OFF = { stop: null, length: 'max_output_tokens', content_filter: 'content_filter' } as const;
 
 function end(draft: Draft, at: number): void {
-  if (hasOpenOutput(draft)) finishModelCall(draft, 'stop');
+  const { writing, openCall, awaitingApproval, searches, natives } = draft;
+  const isWriting = writing !== undefined || openCall !== undefined;
+  if (isWriting || awaitingApproval.size > 0 || searches.size > 0 || natives.size > 0) finishModelCall(draft, 'stop');
   failPending(draft);
   addCallUsage(draft);
   const reason = draft.stopped ?? CUT_OFF[draft.finish ?? 'stop'];
   const status = reason ? 'incomplete' : 'completed';
   endTurn(draft, { status, reason, error: null, completedAt: reason ? null : at });
-}
-
-/** Whether the model call has begun something that it has not finished. */
-function hasOpenOutput({ writing, openCall, awaitingApproval, searches, natives }: Draft): boolean {
-  if (writing !== undefined || openCall !== undefined) return true;
-  return awaitingApproval.size > 0 || searches.size > 0 || natives.size > 0;
 }
 
 function fail(draft: Draft, error: TurnError): void {

@@ -269,6 +269,7 @@ export function startState(plan: TurnPlan): TurnState {
 /** A copy to change. It copies field by field: spreading costs six times as much, and this runs for every batch. */
 export function copyState(state: TurnState): Draft {
   const { writing } = state;
+  const part = writing?.part;
   return {
     plan: state.plan,
     started: state.started,
@@ -277,7 +278,22 @@ export function copyState(state: TurnState): Draft {
     round: state.round,
     roundStart: state.roundStart,
     output: state.output,
-    writing: writing && writingCopy(writing),
+    writing: writing && {
+      kind: writing.kind,
+      index: writing.index,
+      id: writing.id,
+      phase: writing.phase,
+      parts: writing.parts,
+      part: part && {
+        type: part.type,
+        index: part.index,
+        text: part.text,
+        tail: part.tail,
+        held: part.held,
+        annotations: part.annotations,
+        logprobs: part.logprobs && { text: part.logprobs.text, tail: part.logprobs.tail },
+      },
+    },
     nextPhase: state.nextPhase,
     // Once per step, not for each of its deltas.
     openCall: state.openCall && { ...state.openCall },
@@ -303,19 +319,6 @@ export function copyState(state: TurnState): Draft {
     items: state.items,
     events: [],
   };
-}
-
-function writingCopy({ kind, index, id, phase, parts, part }: Readonly<Writing>): Writing {
-  const copy = part && {
-    type: part.type,
-    index: part.index,
-    text: part.text,
-    tail: part.tail,
-    held: part.held,
-    annotations: part.annotations,
-    logprobs: part.logprobs && { text: part.logprobs.text, tail: part.logprobs.tail },
-  };
-  return { kind, index, id, phase, parts, part: copy };
 }
 
 /**

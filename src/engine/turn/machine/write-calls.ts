@@ -1,6 +1,5 @@
 /** Writes tool calls: their arguments, and the results of server-run tools. */
 
-import type { ToolOwner } from '../../../ports/toolset.ts';
 import type { ApprovedCall, CallRefusal, TurnInput } from '../../../protocol/events.ts';
 import { newCallId } from '../../../protocol/ids.ts';
 import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolCallResult } from '../../../protocol/items.ts';
@@ -13,14 +12,7 @@ import { callItem, clientTool, finishedItem, presentedAs } from './call-items.ts
 import { callRefusal, type RefusedCall } from './call-permission.ts';
 import { withFiles } from './cited-files.ts';
 import { withPages } from './cited-pages.ts';
-import {
-  type Draft,
-  isCutOff,
-  type OpenToolCall,
-  type PendingToolCall,
-  type ToolCallAwaitingApproval,
-  type WaitingCall,
-} from './state.ts';
+import { type Draft, isCutOff, type OpenToolCall, type ToolCallAwaitingApproval, type WaitingCall } from './state.ts';
 import { growWaiting, waitingCall } from './waiting-output.ts';
 import { announce, closeItem, closeWriting, countItem, nextItemId } from './write-text.ts';
 
@@ -37,14 +29,21 @@ export function writeCall(
   delta: CallDelta,
 ): OpenToolCall | WaitingCall | ToolCallAwaitingApproval | undefined {
   const { openCall } = draft;
-  if (openCall?.toolCallIndex === delta.call) return writeOpen(draft, openCall, delta);
-  const refused = draft.refused.get(delta.call);
+  const { call, arguments: text } = delta;
+  if (openCall?.toolCallIndex === call) return writeOpen(draft, openCall, delta);
+  const refused = draft.refused.get(call);
   if (refused) return growRefused(draft, refused, delta);
-  if (draft.closedCalls.has(delta.call)) {
-    draft.bytes += Buffer.byteLength(delta.arguments);
+  if (draft.closedCalls.has(call)) {
+    draft.bytes += Buffer.byteLength(text);
     return undefined;
   }
-  return callAwaitingApproval(draft, delta) ?? growWaiting(draft, delta) ?? beginCall(draft, delta);
+  const awaiting = draft.awaitingApproval.get(call);
+  if (!awaiting) return growWaiting(draft, delta) ?? beginCall(draft, delta);
+  const bytes = Buffer.byteLength(text);
+  draft.bytes += bytes;
+  const grown = { ...awaiting, arguments: awaiting.arguments + text, bytes: awaiting.bytes + bytes };
+  draft.awaitingApproval = draft.awaitingApproval.with(call, grown);
+  return grown;
 }
 
 function writeOpen(draft: Draft, open: OpenToolCall, { arguments: text }: CallDelta): OpenToolCall {
@@ -55,43 +54,24 @@ function writeOpen(draft: Draft, open: OpenToolCall, { arguments: text }: CallDe
   return writeArguments(draft, open, text);
 }
 
-/** The call awaiting approval with the delta's arguments. */
-function callAwaitingApproval(
-  draft: Draft,
-  { call, arguments: text }: CallDelta,
-): ToolCallAwaitingApproval | undefined {
-  const awaiting = draft.awaitingApproval.get(call);
-  if (!awaiting || text === '') return awaiting;
-  const bytes = Buffer.byteLength(text);
-  draft.bytes += bytes;
-  const written = { ...awaiting, arguments: awaiting.arguments + text, bytes: awaiting.bytes + bytes };
-  draft.awaitingApproval = draft.awaitingApproval.with(call, written);
-  return written;
-}
-
+/** Shows the call, unless it must wait: for the end of the open one, or for the user's approval. */
 function beginCall(draft: Draft, delta: CallDelta): OpenToolCall | WaitingCall | ToolCallAwaitingApproval | undefined {
-  const name = delta.name ?? '';
+  const { call, id = '', name = '', arguments: text } = delta;
   const why = callRefusal(draft.plan, name, draft);
   if (why) return refuseCall(draft, delta, name, why);
   draft.hasCall = true;
   const owner = draft.plan.owners.get(name);
-  if (owner?.needsApproval) return awaitApproval(draft, owner, delta);
+  if (owner?.needsApproval) {
+    const bytes = Buffer.byteLength(text);
+    const awaiting: ToolCallAwaitingApproval = { toolCallIndex: call, owner, arguments: text, bytes };
+    draft.awaitingApproval = draft.awaitingApproval.with(call, awaiting);
+    draft.bytes += Buffer.byteLength(name) + Buffer.byteLength(id) + bytes;
+    countItem(draft);
+    return awaiting;
+  }
   if (draft.openCall) return waitingCall(draft, delta);
-  draft.openCall = showCall(draft, delta.call, name, delta);
+  draft.openCall = showCall(draft, call, name, delta);
   return writeOpen(draft, draft.openCall, delta);
-}
-
-function awaitApproval(
-  draft: Draft,
-  owner: ToolOwner,
-  { call, id = '', name = '', arguments: text }: CallDelta,
-): ToolCallAwaitingApproval {
-  const bytes = Buffer.byteLength(text);
-  const awaiting: ToolCallAwaitingApproval = { toolCallIndex: call, owner, arguments: text, bytes };
-  draft.awaitingApproval = draft.awaitingApproval.with(call, awaiting);
-  draft.bytes += Buffer.byteLength(name) + Buffer.byteLength(id) + bytes;
-  countItem(draft);
-  return awaiting;
 }
 
 /** Announces the call. */
@@ -99,12 +79,12 @@ export function showCall(
   draft: Draft,
   number: number,
   name: string,
-  { id: given, fields }: Pick<CallDelta, 'id' | 'fields'> = {},
+  { id: upstreamId, fields }: Pick<CallDelta, 'id' | 'fields'> = {},
   approvalRequestId?: string,
 ): OpenToolCall {
   closeWriting(draft, 'completed');
   const index = draft.output.size;
-  const callId = unusedCallId(draft, given, index);
+  const callId = unusedCallId(draft, upstreamId, index);
   const owner = draft.plan.owners.get(name);
   const form = draft.plan.forms?.get(name);
   const id = nextItemId(draft, presentedAs(draft.plan, { owner, form }).idPrefix);
@@ -154,22 +134,20 @@ function unusedCallId(draft: Draft, id: string | undefined, index: number): stri
   return newCallId(draft.plan.seed, index);
 }
 
-/** Adds to the arguments of a shown call. */
+/** Adds to the arguments of a shown call. A single text among them is emitted as soon as it can be decoded. */
 export function writeArguments(draft: Draft, call: OpenToolCall, text: string): OpenToolCall {
   call.arguments += text;
   if (call.unread !== undefined) call.unread += text;
   const field = inputField(draft, call);
-  if (field) writeInput(draft, call, field, text);
-  else emitArguments(draft, call, text);
-  return call;
-}
-
-/** The free text is the only string in the arguments, and is emitted as soon as it can be decoded. */
-function writeInput(draft: Draft, call: OpenToolCall, field: string, text: string): void {
-  const [reading, read] = readField(call.reading, field, text);
+  if (!field) {
+    emitArguments(draft, call, text);
+    return call;
+  }
+  const [reading, added] = readField(call.reading, field, text);
   call.reading = reading;
-  call.input += read;
-  if (read !== '') emitArguments(draft, call, read);
+  call.input += added;
+  if (added !== '') emitArguments(draft, call, added);
+  return call;
 }
 
 function emitArguments(draft: Draft, call: OpenToolCall, text: string): void {
@@ -200,43 +178,32 @@ function emitState(draft: Draft, call: OpenToolCall, stage: keyof WrittenToolCal
  */
 export function closeCall(draft: Draft, open: OpenToolCall, status: ItemStatus): void {
   const field = inputField(draft, open);
-  const call = field ? wholeInput(draft, open, field, status) : wholeCall(draft, open, status);
+  if (!field && status === 'completed' && open.arguments.trim() === '') writeArguments(draft, open, '{}');
+  const call = field ? withWholeInput(draft, open, field, status) : open;
   const { index, id: itemId, input, owner } = call;
   const { type, runBy, argumentsEvent } = presentedAs(draft.plan, call);
   const ended = { index, itemId, call: type, name: clientTool(call).name, arguments: field ? input : call.arguments };
   if (argumentsEvent !== undefined) draft.events.push({ type: 'arguments-end', sequence: draft.sequence++, ...ended });
-  const waits = owner && status === 'completed';
-  if (waits) awaitResult(draft, { ...call, owner }, field);
-  if (!waits || runBy === 'client') closeItem(draft, index, callItem(draft.plan, call, status));
-}
-
-/** The code that runs is the code that was shown, in whatever form the model wrote it. */
-function awaitResult(draft: Draft, call: PendingToolCall, field: string | undefined): void {
-  const run = field ? { ...call, arguments: JSON.stringify({ [field]: call.input }) } : call;
-  draft.pending = draft.pending.with(run.index, run);
-  emitState(draft, call, 'running');
-}
-
-function wholeCall(draft: Draft, call: OpenToolCall, status: ItemStatus): OpenToolCall {
-  const bare = status === 'completed' && call.arguments.trim() === '';
-  return bare ? writeArguments(draft, call, '{}') : call;
+  if (owner && status === 'completed') {
+    // The code that runs is the code that was shown, in whatever form the model wrote it.
+    const run = field ? JSON.stringify({ [field]: input }) : call.arguments;
+    draft.pending = draft.pending.with(index, { ...call, owner, arguments: run });
+    emitState(draft, call, 'running');
+    if (runBy !== 'client') return;
+  }
+  closeItem(draft, index, callItem(draft.plan, call, status));
 }
 
 /** Input in another form than requested still counts as the text. */
-function wholeInput(draft: Draft, call: OpenToolCall, field: string, status: ItemStatus): OpenToolCall {
+function withWholeInput(draft: Draft, call: OpenToolCall, field: string, status: ItemStatus): OpenToolCall {
   const { phase } = call.reading;
   // Arguments that were truncated before the text began contain no text.
-  const isRead = phase === 'text' || phase === 'done' || (phase === 'head' && status === 'incomplete');
-  const input = isRead ? call.input : otherInput(call.arguments, field);
+  if (phase === 'text' || phase === 'done' || (phase === 'head' && status === 'incomplete')) return call;
+  const fields = objectIn(call.arguments);
+  const [only, ...others] = fields && field in fields ? [fields[field]] : Object.values(fields ?? {});
+  const input = others.length === 0 && typeof only === 'string' ? only : call.arguments;
   if (input !== call.input) emitArguments(draft, call, input);
   return { ...call, input };
-}
-
-function otherInput(text: string, field: string): string {
-  const fields = objectIn(text);
-  if (!fields) return text;
-  const [only, ...others] = field in fields ? [fields[field]] : Object.values(fields);
-  return others.length === 0 && typeof only === 'string' ? only : text;
 }
 
 /** Not the number of any model's call; upstreams number theirs. */
@@ -252,24 +219,22 @@ export function writeApproved(draft: Draft, { name, arguments: text, approvalReq
 export function requestApproval(draft: Draft, isWhole: boolean): void {
   const { awaitingApproval: awaiting } = draft;
   draft.awaitingApproval = NOTHING;
-  for (const call of awaiting.values()) {
-    if (isWhole) writeApprovalRequest(draft, call);
-    else draft.events.push({ type: 'call-dropped', name: call.owner.name, why: 'cut_off' });
+  for (const { owner, arguments: text } of awaiting.values()) {
+    if (!isWhole) {
+      draft.events.push({ type: 'call-dropped', name: owner.name, why: 'cut_off' });
+      continue;
+    }
+    const index = draft.output.size;
+    const item: McpApprovalRequestItem = {
+      id: nextItemId(draft, 'mcpr'),
+      type: 'mcp_approval_request',
+      arguments: text.trim() === '' ? '{}' : text,
+      name: owner.name,
+      server_label: owner.server,
+    };
+    announce(draft, item);
+    closeItem(draft, index, item);
   }
-}
-
-function writeApprovalRequest(draft: Draft, { owner, arguments: text }: ToolCallAwaitingApproval): void {
-  const index = draft.output.size;
-  const { server, name } = owner;
-  const item: McpApprovalRequestItem = {
-    id: nextItemId(draft, 'mcpr'),
-    type: 'mcp_approval_request',
-    arguments: text.trim() === '' ? '{}' : text,
-    name,
-    server_label: server,
-  };
-  announce(draft, item);
-  closeItem(draft, index, item);
 }
 
 /** Shows the result of a pending call; a result without a pending call is ignored. */
@@ -281,12 +246,17 @@ export function writeResult(draft: Draft, { index, ...result }: ToolCallResult &
   for (const { modelName } of result.found ?? []) draft.found = draft.found.with(modelName, modelName);
   if (result.passages) draft.files = withFiles(draft.files, result.passages);
   if (result.results) draft.pages = withPages(draft.pages, result.results);
-  if (presentedAs(draft.plan, call).runBy !== 'client') {
+  const { runBy, outputItem } = presentedAs(draft.plan, call);
+  if (runBy !== 'client') {
     emitState(draft, call, result.failed ? 'failed' : 'completed');
     closeItem(draft, index, finishedItem(draft.plan, call, result));
   }
   // A truncated item must stay the last.
-  if (!isCutOff(draft)) writeOutputItem(draft, call, result);
+  if (!outputItem || isCutOff(draft)) return;
+  const place = draft.output.size;
+  const id = nextItemId(draft, outputItem.idPrefix);
+  announce(draft, outputItem.item(call, id, undefined));
+  closeItem(draft, place, outputItem.item(call, id, result));
 }
 
 /** Shows an unfinished image, unless the image itself, which is about as large, would then exceed the turn's limit. */
@@ -297,15 +267,6 @@ export function writePartialImage(draft: Draft, { index, image }: Extract<TurnIn
   draft.bytes += bytes;
   const { type: kind } = presentedAs(draft.plan, call);
   draft.events.push({ type: 'partial-image', sequence: draft.sequence++, index, itemId: call.id, kind, image });
-}
-
-function writeOutputItem(draft: Draft, call: PendingToolCall, result: ToolCallResult): void {
-  const { outputItem: own } = presentedAs(draft.plan, call);
-  if (!own) return;
-  const index = draft.output.size;
-  const id = nextItemId(draft, own.idPrefix);
-  announce(draft, own.item(call, id, undefined));
-  closeItem(draft, index, own.item(call, id, result));
 }
 
 /** Closes calls that were never run, when the turn ends normally. */

@@ -42,7 +42,7 @@ export function openNative(draft: Draft, { native, item }: NativeStart): void {
   const prefix = writtenKind(item)?.idPrefix ?? 'item';
   const id = nativeItemId(item.id, prefix, draft.plan.seed, index, draft.round);
   const shown = withId(item, id);
-  const bytes = nativeItemBytes(item);
+  const bytes = Buffer.byteLength(JSON.stringify(item));
   draft.bytes += bytes;
   draft.natives = draft.natives.with(native, { native, index, item: shown, bytes });
   announce(draft, shown);
@@ -52,7 +52,7 @@ export function openNative(draft: Draft, { native, item }: NativeStart): void {
 export function writeNativeProgress(draft: Draft, { native, event }: NativeProgress): void {
   const open = draft.natives.get(native);
   if (!open) return;
-  const bytes = nativeItemBytes(event);
+  const bytes = Buffer.byteLength(JSON.stringify(event));
   draft.bytes += bytes;
   draft.natives = draft.natives.with(native, { ...open, bytes: open.bytes + bytes });
   const { index, item } = open;
@@ -64,16 +64,12 @@ export function closeNative(draft: Draft, { native, item }: NativeEnd): void {
   const open = draft.natives.get(native);
   if (!open) return;
   draft.natives = draft.natives.without(native);
-  draft.bytes += Math.max(0, nativeItemBytes(item) - open.bytes);
+  draft.bytes += Math.max(0, Buffer.byteLength(JSON.stringify(item)) - open.bytes);
   closeItem(draft, open.index, withId(item, open.item.id));
 }
 
-/** Ends the items that the model's server has left open. */
-export function endNatives(draft: Draft, status: (index: number) => ItemStatus): void {
-  for (const open of draft.natives.values()) endNative(draft, open, status(open.index));
-}
-
-function endNative(draft: Draft, open: OpenNativeItem, status: ItemStatus): void {
+/** Ends an item that the model's server has left open. */
+export function endNative(draft: Draft, open: OpenNativeItem, status: ItemStatus): void {
   draft.natives = draft.natives.without(open.native);
   const item: Item = open.item;
   const ended = item.status === undefined ? item : { ...item, status };
@@ -83,8 +79,4 @@ function endNative(draft: Draft, open: OpenNativeItem, status: ItemStatus): void
 function withId(item: Item, id: string): OutputItem {
   // The cast: such an item may be of any type, and no reader relies on more than its type and its id.
   return { ...item, id } as unknown as OutputItem;
-}
-
-function nativeItemBytes(value: object): number {
-  return Buffer.byteLength(JSON.stringify(value));
 }

@@ -7,7 +7,7 @@ import { thoughtText } from '../../../protocol/item-text.ts';
 import type { Annotation, ItemStatus, LogProb, OutputItem, Part, PartType } from '../../../protocol/items.ts';
 import { logProbsIn, logProbsText } from '../../../protocol/json/log-probs.ts';
 import { SharedList } from '../data/shared-list.ts';
-import { type CitedFile, readMarks } from './cited-files.ts';
+import { readMarks } from './cited-files.ts';
 import { citationsIn } from './cited-pages.ts';
 import type { Draft, OpenPart, Writing } from './state.ts';
 
@@ -28,6 +28,9 @@ export function writeText(draft: Draft, type: PartType, text: string, about: rea
   else addText(draft, writing, text, logprobs);
 }
 
+/** The most files that one text cites. */
+const MAX_CITATIONS = 256;
+
 /** The marks of citations are taken out of the text; what may become one is held back until the model goes on. */
 function writeMarked(draft: Draft, writing: WritingPart, text: string, logprobs: string): void {
   const { part } = writing;
@@ -37,22 +40,19 @@ function writeMarked(draft: Draft, writing: WritingPart, text: string, logprobs:
   if (logprobs !== '') addText(draft, writing, '', logprobs);
   for (const piece of pieces) {
     if (typeof piece === 'string') addText(draft, writing, piece, '');
-    else citeFile(draft, part, piece);
+    else if (part.annotations.size < MAX_CITATIONS)
+      annotate(draft, { type: 'file_citation', file_id: piece.id, filename: piece.filename, index: 0 }, true);
   }
-}
-
-/** The most files that one text cites. */
-const MOST_CITATIONS = 256;
-
-function citeFile(draft: Draft, part: OpenPart, { id, filename }: CitedFile): void {
-  if (part.annotations.size >= MOST_CITATIONS) return;
-  annotate(draft, { type: 'file_citation', file_id: id, filename, index: 0 }, true);
 }
 
 function addText(draft: Draft, writing: WritingPart, text: string, logprobs: string): void {
   const { part } = writing;
   grow(part, text);
-  if (logprobs !== '') addLogProbs(part, logprobs);
+  if (logprobs !== '') {
+    const comma = part.logprobs ? ',' : '';
+    part.logprobs ??= { text: '', tail: '' };
+    grow(part.logprobs, comma + logprobs);
+  }
   draft.events.push({
     type: 'part-delta',
     sequence: draft.sequence++,
@@ -67,9 +67,11 @@ function addText(draft: Draft, writing: WritingPart, text: string, logprobs: str
 }
 
 /** Adds a citation to the text; `atEnd` places it at the current end of the text. */
-export function annotate(draft: Draft, given: Annotation, atEnd = false): void {
+export function annotate(draft: Draft, citation: Annotation, atEnd = false): void {
   const { index, id, part } = openPart(draft, 'output_text');
-  const annotation = atEnd ? placedAt(given, part.text.length + part.tail.length) : given;
+  const end = part.text.length + part.tail.length;
+  const place = citation.type === 'file_citation' ? { index: end } : { start_index: end, end_index: end };
+  const annotation = atEnd ? { ...citation, ...place } : citation;
   draft.events.push({
     type: 'annotation',
     sequence: draft.sequence++,
@@ -88,11 +90,6 @@ export function annotate(draft: Draft, given: Annotation, atEnd = false): void {
 export function startMessage(draft: Draft, phase: string | undefined): void {
   if (draft.writing?.kind === 'message') closeWriting(draft, 'completed');
   draft.nextPhase = phase;
-}
-
-function placedAt(annotation: Annotation, place: number): Annotation {
-  if (annotation.type === 'file_citation') return { ...annotation, index: place };
-  return { ...annotation, start_index: place, end_index: place };
 }
 
 function annotationBytes(annotation: Annotation): number {
@@ -180,17 +177,12 @@ function openItem(draft: Draft, kind: Writing['kind']): Writing {
   if (draft.writing?.kind === kind) return draft.writing;
   closeWriting(draft, 'completed');
   const id = nextItemId(draft, kind === 'message' ? 'msg' : 'rs');
-  const phase = kind === 'message' ? takePhase(draft) : undefined;
+  const phase = kind === 'message' ? draft.nextPhase : undefined;
+  if (kind === 'message') draft.nextPhase = undefined;
+  draft.bytes += Buffer.byteLength(phase ?? '');
   draft.writing = { kind, index: draft.output.size, id, phase, parts: NOTHING, part: undefined };
   announce(draft, writtenItem(draft, draft.writing, 'in_progress'));
   return draft.writing;
-}
-
-function takePhase(draft: Draft): string | undefined {
-  const { nextPhase: phase } = draft;
-  draft.nextPhase = undefined;
-  draft.bytes += Buffer.byteLength(phase ?? '');
-  return phase;
 }
 
 function writtenItem(draft: Draft, writing: Writing, status: ItemStatus): OutputItem {
@@ -205,21 +197,12 @@ function writtenItem(draft: Draft, writing: Writing, status: ItemStatus): Output
 }
 
 function wholePart(part: OpenPart): Part {
-  const { type, annotations } = part;
+  const { type, annotations, logprobs } = part;
   const text = wholeText(part);
   if (type === 'refusal') return { type, refusal: text };
-  if (type === 'output_text') return { type, text, annotations: annotations.from(0), logprobs: partLogProbs(part) };
+  if (type === 'output_text')
+    return { type, text, annotations: annotations.from(0), logprobs: logprobs ? logProbsIn(wholeText(logprobs)) : [] };
   return { type, text };
-}
-
-function addLogProbs(part: OpenPart, logprobs: string): void {
-  const comma = part.logprobs ? ',' : '';
-  part.logprobs ??= { text: '', tail: '' };
-  grow(part.logprobs, comma + logprobs);
-}
-
-function partLogProbs({ logprobs }: OpenPart): readonly LogProb[] {
-  return logprobs ? logProbsIn(wholeText(logprobs)) : [];
 }
 
 function closePart(draft: Draft, writing: Writing): void {
@@ -227,7 +210,9 @@ function closePart(draft: Draft, writing: Writing): void {
   if (!part) return;
   // What was held back did not become a mark.
   if (part.held !== '') addText(draft, { ...writing, part }, part.held, '');
-  cite(draft, part);
+  // Links to pages that this server has found become citations, once the text is whole.
+  if (part.type === 'output_text' && draft.pages.size > 0)
+    for (const citation of citationsIn(wholeText(part), draft.pages)) annotate(draft, citation);
   const whole = wholePart(part);
   const place = { index: writing.index, itemId: writing.id, partIndex: part.index };
   const logprobs = whole.type === 'output_text' ? logProbsText(whole.logprobs) : '';
@@ -236,10 +221,4 @@ function closePart(draft: Draft, writing: Writing): void {
   draft.events.push({ type: 'part-end', sequence: draft.sequence++, ...place, part: whole });
   writing.parts = writing.parts.added(whole);
   writing.part = undefined;
-}
-
-/** Links to pages that this server has found become citations, once the text is whole. */
-function cite(draft: Draft, part: OpenPart): void {
-  if (part.type !== 'output_text' || draft.pages.size === 0) return;
-  for (const citation of citationsIn(wholeText(part), draft.pages)) annotate(draft, citation);
 }

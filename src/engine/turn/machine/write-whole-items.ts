@@ -8,24 +8,30 @@ import { announce, closeItem, closeWriting, nextItemId } from './write-text.ts';
 
 /** Announces the item, still empty, and that its summary begins; a process that goes on with it does not announce it again. */
 export function beginCompaction(draft: Draft): void {
-  const { id } = openCompaction(draft) ?? announced(draft, '');
+  const { id } = openCompaction(draft) ?? announceCompaction(draft, '');
   const state = { kind: 'compaction', state: 'compacting' } as const;
-  draft.events.push({ type: 'call-state', sequence: draft.sequence++, index: lastIndex(draft), itemId: id, ...state });
+  draft.events.push({
+    type: 'call-state',
+    sequence: draft.sequence++,
+    index: draft.output.size - 1,
+    itemId: id,
+    ...state,
+  });
 }
 
 /** Emits the whole item. */
 export function writeCompaction(draft: Draft, encrypted: string): void {
-  const item = openCompaction(draft) ?? announced(draft, encrypted);
-  closeItem(draft, lastIndex(draft), { ...item, encrypted_content: encrypted });
+  const item = openCompaction(draft) ?? announceCompaction(draft, encrypted);
+  closeItem(draft, draft.output.size - 1, { ...item, encrypted_content: encrypted });
 }
 
 /** Ends the item as it is, where the turn fails before its summary is whole. */
 export function failCompaction(draft: Draft): void {
   const item = openCompaction(draft);
-  if (item) closeItem(draft, lastIndex(draft), item);
+  if (item) closeItem(draft, draft.output.size - 1, item);
 }
 
-function announced(draft: Draft, encrypted: string): CompactionItem {
+function announceCompaction(draft: Draft, encrypted: string): CompactionItem {
   closeWriting(draft, 'completed');
   const item = { id: nextItemId(draft, 'cmp'), type: 'compaction', encrypted_content: encrypted } as const;
   announce(draft, item);
@@ -34,12 +40,8 @@ function announced(draft: Draft, encrypted: string): CompactionItem {
 
 /** The item whose summary has begun: nothing follows it, and only such an item is empty. */
 function openCompaction(draft: Draft): CompactionItem | undefined {
-  const last = draft.output.at(lastIndex(draft));
+  const last = draft.output.at(draft.output.size - 1);
   return last?.type === 'compaction' && last.encrypted_content === '' ? last : undefined;
-}
-
-function lastIndex({ output }: Draft): number {
-  return output.size - 1;
 }
 
 /** The states that its events report. */
@@ -66,7 +68,7 @@ type SearchEnd = Extract<ModelEvent, { type: 'search-end' }>;
  * Reports that the model's server searches the web. An open search with the same id is closed, since it will never end.
  */
 export function openSearch(draft: Draft, { search, action }: SearchStart): void {
-  failSearch(draft, search);
+  closeSearch(draft, { type: 'search-end', search, failed: true, sources: [] });
   closeWriting(draft, 'completed');
   const index = draft.output.size;
   const item: WebSearchCallItem = {
@@ -89,20 +91,17 @@ export function closeSearch(draft: Draft, { search, failed, sources, state }: Se
   draft.searches = draft.searches.without(search);
   const { index, item } = open;
   if (!failed) emitProgress(draft, index, item, 'completed');
-  const found = item.action.type === 'search' && sources.length > 0 ? { ...item.action, sources } : item.action;
+  const whole = item.action.type === 'search' && sources.length > 0 ? { ...item.action, sources } : item.action;
   const encrypted = state === undefined ? undefined : draft.plan.seal?.(state);
-  const kept = encrypted === undefined ? {} : { encrypted_content: encrypted };
-  closeItem(draft, index, { ...item, status: failed ? 'failed' : 'completed', action: found, ...kept });
+  const sealed = encrypted === undefined ? {} : { encrypted_content: encrypted };
+  closeItem(draft, index, { ...item, status: failed ? 'failed' : 'completed', action: whole, ...sealed });
   draft.bytes += Buffer.byteLength(JSON.stringify(sources)) + Buffer.byteLength(encrypted ?? '');
 }
 
 /** Closes searches that have not ended when the model call ends. */
 export function failSearches(draft: Draft): void {
-  for (const { search } of draft.searches.values()) failSearch(draft, search);
-}
-
-function failSearch(draft: Draft, search: string): void {
-  closeSearch(draft, { type: 'search-end', search, failed: true, sources: [] });
+  for (const { search } of draft.searches.values())
+    closeSearch(draft, { type: 'search-end', search, failed: true, sources: [] });
 }
 
 function emitProgress(draft: Draft, index: number, { id: itemId }: WebSearchCallItem, state: string): void {

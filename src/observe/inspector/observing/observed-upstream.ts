@@ -1,8 +1,7 @@
 /** Wraps an upstream so that its calls are recorded. */
 import { hasLeft } from '../../../engine/request/endpoint-request.ts';
-import { OwnCalls } from '../../../engine/turn/own-calls.ts';
 import type { ChatBatch, OnAttempt, Upstream, UpstreamCall } from '../../../ports/upstream.ts';
-import { wrapUpstream } from '../../../ports/wrap-upstream.ts';
+import { OwnCalls, wrapUpstream } from '../../../ports/wrap-upstream.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import type { ModelEvent } from '../../../protocol/events.ts';
 import { type Mapping, mapStream } from '../../../streams/pull-stream.ts';
