@@ -192,11 +192,6 @@ export function responseIdOfContainer(id: string): string | undefined {
   return seed === undefined ? undefined : responseId(seed);
 }
 
-/** A call id for a call that arrived without one; some servers accept at most 40 characters. */
-export function newCallId(seed: string, index: number): string {
-  return `call_${seed}${index.toString(16).padStart(3, '0')}`;
-}
-
 /**
  * Identifies the model call that wrote the item, the same for all items of that call; undefined for an input item and if
  * the id was not generated here.

@@ -198,7 +198,7 @@ class PgVectors implements VectorIndex {
   }
 
   async extendClaim(claim: IndexingClaim, until: number): Promise<boolean> {
-    return (await this.rows(this.sql.extend, ...claimValues(claim), until)).length > 0;
+    return (await this.rows(this.sql.extend, ...[...fileDigests(claim.file), claim.epoch], until)).length > 0;
   }
 
   async addChunks(claim: IndexingClaim, from: number, chunks: readonly Chunk[]): Promise<boolean> {
@@ -210,7 +210,7 @@ class PgVectors implements VectorIndex {
   }
 
   async endClaim(claim: IndexingClaim, end: IndexingEnd): Promise<boolean> {
-    const key = claimValues(claim);
+    const key = [...fileDigests(claim.file), claim.epoch];
     if (end.status === 'retry') return (await this.rows(this.sql.retry, ...key, end.at)).length > 0;
     const error = end.status === 'failed' ? JSON.stringify(end.error) : null;
     return (await this.rows(this.sql.end, ...key, end.status, error)).length > 0;
@@ -254,7 +254,7 @@ class PgVectors implements VectorIndex {
     const { scope, store } = claim.file;
     // Locks the vector store first, as every transaction that locks both does, to avoid a deadlock.
     const [vectorStore] = await queryRows(client, this.sql.lockStore, ...keyDigests({ scope, id: store }));
-    const [file] = await queryRows(client, this.sql.lockFile, ...claimValues(claim));
+    const [file] = await queryRows(client, this.sql.lockFile, ...[...fileDigests(claim.file), claim.epoch]);
     if (!vectorStore || !file) return false;
     const dimensions = Number(vectorStore.dimensions ?? chunks[0]?.embedding.length ?? 0);
     const other = chunks.find(({ embedding }) => embedding.length !== dimensions);
@@ -349,10 +349,6 @@ function keyDigests({ scope, id }: ResponseKey): readonly Uint8Array[] {
 
 function fileDigests({ scope, store, id }: VectorFileKey): readonly Uint8Array[] {
   return [digestBytes(scope), digestBytes(store), digestBytes(id)];
-}
-
-function claimValues({ file, epoch }: IndexingClaim): readonly unknown[] {
-  return [...fileDigests(file), epoch];
 }
 
 function optionalDigest(text: string | undefined): Uint8Array | null {

@@ -8,7 +8,7 @@ import { type DemoReply, streamPieces } from './demo-reply.ts';
 export function* streamFrames(model: string, reply: DemoReply): Generator<string> {
   const head = wireHead(model, 'chat.completion.chunk');
   const chunk = (delta: JsonObject, finish: string | null = null) =>
-    frame({ ...head, choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }] });
+    `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }] })}\n\n`;
 
   yield chunk({ role: 'assistant', content: '' });
   for (const word of reply.reasoning) yield chunk({ reasoning_content: word });
@@ -19,7 +19,7 @@ export function* streamFrames(model: string, reply: DemoReply): Generator<string
     for (const word of streamPieces(text)) yield chunk({ tool_calls: [{ index: 0, function: { arguments: word } }] });
   }
   yield chunk({}, reply.finish);
-  yield frame({ ...head, choices: [], usage: reply.usage });
+  yield `data: ${JSON.stringify({ ...head, choices: [], usage: reply.usage })}\n\n`;
   yield 'data: [DONE]\n\n';
 }
 
@@ -44,8 +44,4 @@ function wireHead(model: string, object: string): JsonObject {
 
 function callId(): string {
   return `call_${randomUUID().replaceAll('-', '')}`;
-}
-
-function frame(data: JsonObject): string {
-  return `data: ${JSON.stringify(data)}\n\n`;
 }

@@ -2,7 +2,6 @@
 
 import type { ToolOwner } from '../../../ports/toolset.ts';
 import type { ApprovedCall, CallRefusal, TurnInput } from '../../../protocol/events.ts';
-import { newCallId } from '../../../protocol/ids.ts';
 import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolCallResult } from '../../../protocol/items.ts';
 import { objectIn } from '../../../protocol/json/json-text.ts';
 import type { WrittenToolCallKind } from '../../../protocol/tool-calls/kind.ts';
@@ -151,7 +150,8 @@ function growRefused(draft: Draft, refused: RefusedCall, { call, arguments: text
 /** The upstream's id, or a generated one if the upstream sent none or repeats the same for several calls. */
 function unusedCallId(draft: Draft, id: string | undefined, index: number): string {
   if (id && !draft.callIds.has(id)) return id;
-  return newCallId(draft.plan.seed, index);
+  // Some servers accept at most 40 characters.
+  return `call_${draft.plan.seed}${index.toString(16).padStart(3, '0')}`;
 }
 
 /** Adds to the arguments of a shown call. */
