@@ -3,7 +3,6 @@
 import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest, ToolChoice } from '../../protocol/model-request.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { type Mapping, mapStream } from '../../streams/pull-stream.ts';
 import { addAnswer, type Completion } from './answer/completion.ts';
 import { type AnswerRules, ModelAnswer } from './answer/model-answer.ts';
@@ -15,7 +14,7 @@ import {
   toollessBody,
   unforcedBody,
 } from './answer/next-body.ts';
-import { bodyWithDefinitions, toolName, toolNames } from './request/prepare-tools.ts';
+import { bodyChoice, bodyWithDefinitions, toolNames } from './request/prepare-tools.ts';
 import type { ChatBody } from './request/schema.ts';
 
 /** Sends a body to the model server. */
@@ -106,17 +105,6 @@ function withOfferedTools(body: ChatBody, { tools }: ModelRequest): ChatBody {
   const offered = isRestricted ? bodyWithTools(body, (name) => names.has(name)) : body;
   // Of all but the tools that the model has found the body has its own definitions.
   return bodyWithDefinitions(offered, tools);
-}
-
-/** The body's choice in the engine's words. */
-function bodyChoice({ tool_choice: choice, function_call: legacy }: JsonObject): ToolChoice | undefined {
-  const wanted = choice ?? legacy ?? undefined;
-  if (wanted === undefined || wanted === 'none' || wanted === 'auto') return wanted;
-  // Some model servers have words of their own for `required`.
-  if (!isRecord(wanted)) return 'required';
-  if (wanted.type !== 'allowed_tools') return { name: toolName(wanted) };
-  const { mode } = isRecord(wanted.allowed_tools) ? wanted.allowed_tools : wanted;
-  return mode === 'required' ? 'required' : 'auto';
 }
 
 /** Reads the batches of one answer. What came before a failure in the same batch still counts. */
