@@ -3,7 +3,8 @@
 import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest, ToolChoice } from '../../protocol/model-request.ts';
-import { type Mapping, mapStream } from '../../streams/pull-stream.ts';
+import { BatchReader } from '../../streams/batch-reader.ts';
+import { mapStream } from '../../streams/pull-stream.ts';
 import { addAnswer, type Completion } from './answer/completion.ts';
 import { type AnswerRules, ModelAnswer } from './answer/model-answer.ts';
 import {
@@ -107,30 +108,23 @@ function withOfferedTools(body: ChatBody, { tools }: ModelRequest): ChatBody {
   return bodyWithDefinitions(offered, tools);
 }
 
-/** Reads the batches of one answer. What came before a failure in the same batch still counts. */
-class AnswerEvents implements Mapping<ChatBatch, readonly ModelEvent[]> {
+/** Reads the batches of one answer. */
+class AnswerEvents extends BatchReader<ChatBatch> {
   private readonly model: ChatModel;
-  private failure: unknown = undefined;
 
   constructor(model: ChatModel) {
+    super();
     this.model = model;
   }
 
-  map(batch: ChatBatch): readonly ModelEvent[] | undefined {
-    const events: ModelEvent[] = [];
-    try {
-      this.model.answer.take(batch, events);
-    } catch (error) {
-      this.failure = error;
-      // What fails before any output has a status of its own.
-      if (!events.some(({ type }) => type === 'raw')) return undefined;
-    }
-    return events;
+  override map(batch: ChatBatch): ModelEvent[] | undefined {
+    const events = super.map(batch) ?? [];
+    // What fails before any output has a status of its own.
+    return this.failure === undefined || events.some(({ type }) => type === 'raw') ? events : undefined;
   }
 
-  shouldContinue(): boolean {
-    if (this.failure) throw this.failure;
-    return true;
+  protected read(batch: ChatBatch, events: ModelEvent[]): void {
+    this.model.answer.take(batch, events);
   }
 
   end(): readonly ModelEvent[] {
