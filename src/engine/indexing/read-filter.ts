@@ -33,15 +33,15 @@ class FilterReader {
 
   read(value: unknown, param: string, depth: number): AttributeFilter {
     this.parts += 1;
-    if (this.parts > MAX_PARTS) throw invalidFilter(param, `a filter has at most ${MAX_PARTS} parts`);
-    if (depth > MAX_DEPTH) throw invalidFilter(param, `filters are nested at most ${MAX_DEPTH} deep`);
-    if (!isRecord(value)) throw invalidFilter(param, 'expected a filter, which is an object');
+    if (this.parts > MAX_PARTS) throw invalidTerm(param, `a filter has at most ${MAX_PARTS} parts`);
+    if (depth > MAX_DEPTH) throw invalidTerm(param, `filters are nested at most ${MAX_DEPTH} deep`);
+    if (!isRecord(value)) throw invalidTerm(param, 'expected a filter, which is an object');
     return COMBINATIONS.has(value.type) ? this.combination(value, param, depth) : readComparison(value, param);
   }
 
   private combination({ type, filters }: JsonObject, param: string, depth: number): AttributeCombination {
     if (!Array.isArray(filters) || filters.length > MAX_PARTS)
-      throw invalidFilter(`${param}.filters`, `expected a list of at most ${MAX_PARTS} filters`);
+      throw invalidTerm(`${param}.filters`, `expected a list of at most ${MAX_PARTS} filters`);
     const read = filters.map((each, at) => this.read(each, `${param}.filters[${at}]`, depth + 1));
     // The cast: looked up just before.
     return { type: type as 'and' | 'or', filters: read };
@@ -51,13 +51,13 @@ class FilterReader {
 function readComparison({ type, key, value }: JsonObject, param: string): AttributeComparison {
   const kind = typeof type === 'string' && Object.hasOwn(COMPARISONS, type) ? COMPARISONS[type] : undefined;
   if (!kind)
-    throw invalidFilter(
+    throw invalidTerm(
       `${param}.type`,
       `supported values are: ${[...Object.keys(COMPARISONS), 'and', 'or'].join(', ')}`,
     );
   if (typeof key !== 'string' || key.length > MAX_KEY)
-    throw invalidFilter(`${param}.key`, `expected a text of at most ${MAX_KEY} characters`);
-  if (!kind.test(value)) throw invalidFilter(`${param}.value`, `expected ${kind.value}`);
+    throw invalidTerm(`${param}.key`, `expected a text of at most ${MAX_KEY} characters`);
+  if (!kind.test(value)) throw invalidTerm(`${param}.value`, `expected ${kind.value}`);
   // The cast: the value fits its type, as tested just before.
   return { type, key, value } as AttributeComparison;
 }
@@ -74,6 +74,7 @@ function isAttributeList(value: unknown): boolean {
   return Array.isArray(value) && value.length <= MAX_VALUES && value.every(isAttributeValue);
 }
 
-function invalidFilter(param: string, why: string): ApiError {
+/** The error of a field of a search; `why` says what is expected there. */
+export function invalidTerm(param: string, why: string): ApiError {
   return new ApiError('invalid_value', `Invalid '${param}': ${why}.`, { param });
 }

@@ -1,9 +1,8 @@
 /** Reads the limits and the ranking of a search, which the search endpoint and the tool `file_search` have in common. */
 import type { AttributeFilter } from '../../ports/vectors/attributes.ts';
-import { ApiError } from '../../protocol/errors.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isPresent, isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { SearchWeights } from './fuse.ts';
-import { readFilter } from './read-filter.ts';
+import { invalidTerm, readFilter } from './read-filter.ts';
 
 /** The terms, checked. */
 export interface SearchTerms {
@@ -40,10 +39,6 @@ export function searchTerms(fields: JsonObject, within = ''): SearchTerms {
   };
 }
 
-function isPresent(value: unknown): boolean {
-  return value !== undefined && value !== null;
-}
-
 function readMaxResults(value: unknown, param: string): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_RESULTS) return value;
   throw invalidTerm(param, `expected a whole number from 1 to ${MAX_RESULTS}`);
@@ -69,8 +64,4 @@ const MAX_WEIGHT = 1e6;
 
 function isWeight(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value <= MAX_WEIGHT;
-}
-
-function invalidTerm(param: string, why: string): ApiError {
-  return new ApiError('invalid_value', `Invalid '${param}': ${why}.`, { param });
 }
