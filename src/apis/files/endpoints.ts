@@ -6,7 +6,7 @@ import { fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
 import { isUntracked, requireTenant } from '../../ports/scope.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { isFileId, newFileId, quotedId } from '../../protocol/ids.ts';
+import { isFileId, newObjectId, quotedId } from '../../protocol/ids.ts';
 import { type JsonReply, jsonReply, type Reply } from '../../protocol/reply.ts';
 import { endpointFor, type Handler, reportError } from '../endpoint/endpoint.ts';
 import { notForAnthropic } from '../endpoint/models.ts';
@@ -73,7 +73,9 @@ class FilesEndpoints {
     }
     const details = () => uploadDetails(file, createdAt, limits);
     const quota = { files: limits.files, bytes: limits.tenantBytes };
-    return fromFiles(() => files.put({ scope, id: newFileId(), createdAt, content: content(), details, quota }));
+    return fromFiles(() =>
+      files.put({ scope, id: newObjectId('file'), createdAt, content: content(), details, quota }),
+    );
   }
 
   async list({ scope, query }: EndpointRequest): Promise<JsonReply> {

@@ -9,7 +9,7 @@ import type { Note } from '../../protocol/note.ts';
 import { definedFields, isRecord, type JsonObject } from '../../protocol/record.ts';
 import { mapStream } from '../../streams/pull-stream.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
-import { type Watchdog, watchdog } from '../http/connection/watchdog.ts';
+import { Watchdog } from '../http/connection/watchdog.ts';
 import { noteOncePerCall } from '../http/note-once.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { AnswerReader } from './answer-reader.ts';
@@ -108,7 +108,7 @@ async function* streamEvents(
   const { signal, limits } = call;
   signal.throwIfAborted();
   const stopping = new AbortController();
-  const watch = watchdog(signal, limits.firstByteTimeoutMs, limits.idleTimeoutMs);
+  const watch = new Watchdog(signal, limits.firstByteTimeoutMs, limits.idleTimeoutMs);
   watch.call.running = { stopped: (reason) => stopping.abort(reason) };
   let toError = requestError;
   try {

@@ -14,7 +14,7 @@ import type { ModelServer, SentHeaders } from '../http/model-server.ts';
 import { STATE_REJECTED, withoutThoughts } from '../http/without-thoughts.ts';
 import { toMessagesBody } from './body.ts';
 import { continuedBody } from './continued.ts';
-import { type MessagesDecoder, messagesDecoder } from './decoder.ts';
+import { MessagesDecoder } from './decoder.ts';
 import { isThought, type Message } from './messages.ts';
 import type { AnthropicSettings } from './options.ts';
 
@@ -62,7 +62,7 @@ export class MessagesTurn {
   /** Reads all messages of a turn across its pauses; `limit` is the client's own, in tokens. */
   private async *answer(fields: JsonObject, limit: number | undefined): AsyncGenerator<readonly ModelEvent[]> {
     const { limits, note } = this.call;
-    const decoder = messagesDecoder(cleanNote(note, this.server.cleanerFor(this.headers)), limits.outputBytes);
+    const decoder = new MessagesDecoder(cleanNote(note, this.server.cleanerFor(this.headers)), limits.outputBytes);
     let next: JsonObject | undefined = fields;
     for (let pauses = 0; next; pauses += 1) {
       const httpRequest = { path: '/messages', headers: this.headers, body: textWithInputs(next), isLast };

@@ -1,7 +1,7 @@
 /** Reads the answer of a Chat Completions server as events of a model. */
 import type { ChatBatch } from '../../ports/upstream.ts';
-import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
-import { chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
+import { ChatDecoder } from '../../protocol/chat-completions/decoder.ts';
+import { ChunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
 import type { ReasoningField } from '../../protocol/chat-completions/reasoning-fields.ts';
 import { rememberArguments } from '../../protocol/chat-completions/tool-calls.ts';
 import { ApiError } from '../../protocol/errors.ts';
@@ -28,7 +28,7 @@ const MAX_FIRST_LENGTH = 8192;
 /** Decodes batch by batch, with the `finish` at the end. */
 export class AnswerDecoding extends BatchReader<ChatBatch> {
   private readonly decoder: ChatDecoder;
-  private readonly memo = chunkMemo();
+  private readonly memo = new ChunkMemo();
   private readonly answer: Answer;
   /** The first data, kept until it is recognised as an answer. */
   private first = '';
@@ -36,7 +36,7 @@ export class AnswerDecoding extends BatchReader<ChatBatch> {
 
   constructor(think: boolean | 'prompted', answer: Answer) {
     super();
-    this.decoder = chatDecoder({ think, note: answer.note });
+    this.decoder = new ChatDecoder({ think, note: answer.note });
     this.answer = answer;
   }
 

@@ -227,11 +227,6 @@ export const PROVIDERS = Object.freeze({
 /** The name of a known provider. */
 export type ProviderName = keyof typeof PROVIDERS;
 
-/** Whether there is a provider of this name. */
-export function isProviderName(name: unknown): name is ProviderName {
-  return typeof name === 'string' && Object.hasOwn(PROVIDERS, name);
-}
-
 /** Returns the provider of this name, or with `auto` the one that owns the address. */
 export function findProvider(name: ProviderName | 'auto', baseURL: URL): Provider {
   if (name !== 'auto') return PROVIDERS[name];

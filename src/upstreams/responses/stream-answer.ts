@@ -10,7 +10,7 @@ import { mapStream, type PullStream } from '../../streams/pull-stream.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { type AnswerBatch, exchange, parseJson } from '../http/exchange.ts';
 import type { ModelServer } from '../http/model-server.ts';
-import { type ResponsesDecoder, responsesDecoder } from './decoder.ts';
+import { ResponsesDecoder } from './decoder.ts';
 
 /** The events of the answer to these fields; `offered` has the tools that the server knows them by. */
 export function streamAnswer(
@@ -24,7 +24,7 @@ export function streamAnswer(
   const note = cleanNote(call.note, server.cleanerFor(headers));
   const httpRequest = { path: '/responses', headers, body: JSON.stringify(fields), isLast: isDone, scrubError };
   const batches = exchange(server.client, httpRequest, call);
-  return mapStream(batches, new AnswerDecoding(responsesDecoder(note, offered), scrubError));
+  return mapStream(batches, new AnswerDecoding(new ResponsesDecoder(note, offered), scrubError));
 }
 
 /** Decodes batch by batch; the decoder detects the end, because few servers write `[DONE]`. */

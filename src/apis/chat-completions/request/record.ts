@@ -8,7 +8,7 @@ import { plainPlan, startState } from '../../../engine/turn/machine/state.ts';
 import type { Presentation } from '../../../ports/dialect.ts';
 import type { Limits } from '../../../ports/limits.ts';
 import type { StoredResponse } from '../../../ports/store.ts';
-import { chatDecoder } from '../../../protocol/chat-completions/decoder.ts';
+import { ChatDecoder } from '../../../protocol/chat-completions/decoder.ts';
 import type { ModelEvent, TurnEnd } from '../../../protocol/events.ts';
 import { randomSeed } from '../../../protocol/ids.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
@@ -25,7 +25,7 @@ interface RecordSettings {
 
 /** Reads the answer to the request. */
 export function completionReader(request: EndpointRequest, { limits, reasoning }: RecordSettings): AnswerReader {
-  const decoder = chatDecoder();
+  const decoder = new ChatDecoder();
   const seed = randomSeed();
   // A chunk at a time: the state machine enforces the limit on the answer's size, and stops there.
   let state = startState(plainPlan(limits, reasoning === 'summary' ? 'summary_text' : 'reasoning_text', seed));
