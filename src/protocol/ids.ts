@@ -137,30 +137,23 @@ export function newObjectId(kind: keyof typeof OBJECT_PREFIXES): string {
   return `${OBJECT_PREFIXES[kind]}${randomSeed()}`;
 }
 
-const OWN_FILE_ID = /^file-[0-9a-f]{32}$/;
+const OBJECT_IDS = { file: /^file-[0-9a-f]{32}$/, vectorStore: /^vs(?:fb)?_[0-9a-f]{32}$/ };
 
-/** Whether an uploaded file may have the id: others reach no store. */
-export function isFileId(id: string): boolean {
-  return OWN_FILE_ID.test(id);
+/** Whether an uploaded file may have the id, or a vector store or a batch of its files: others reach no store. */
+export function isObjectId(kind: keyof typeof OBJECT_IDS, id: string): boolean {
+  return OBJECT_IDS[kind].test(id);
 }
 
 /** The id under which a store of files keeps the upload or the part; undefined if the id was not generated here. */
 export function fileIdOfUpload(prefix: 'upload' | 'part', id: string): string | undefined {
   const [head, seed] = [id.slice(0, prefix.length + 1), id.slice(prefix.length + 1)];
   const fileId = `file-${seed}`;
-  return head === `${prefix}_` && isFileId(fileId) ? fileId : undefined;
+  return head === `${prefix}_` && isObjectId('file', fileId) ? fileId : undefined;
 }
 
 /** The id of the file that the upload becomes: always the same, so that a client may complete it twice. */
 export function uploadedFileId(uploadId: string): string {
   return `file-${hash('sha256', `file of ${uploadId}`).slice(0, 2 * SEED_BYTES)}`;
-}
-
-const OWN_VECTOR_STORE_ID = /^vs(?:fb)?_[0-9a-f]{32}$/;
-
-/** Whether a vector store or a batch may have the id: others reach no index. */
-export function isVectorStoreId(id: string): boolean {
-  return OWN_VECTOR_STORE_ID.test(id);
 }
 
 /** The id of the code container that the response with this `seed` creates. */

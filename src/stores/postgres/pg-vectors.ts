@@ -224,7 +224,7 @@ class PgVectors implements VectorIndex {
     const add = (value: unknown) => `$${values.push(value)}`;
     const { filter, limit } = query;
     const wanted = add(stores.map(({ number }) => number));
-    const distance = `c.embedding <=> ${add(vectorLiteral(embedding))}::text::vector`;
+    const distance = `c.embedding <=> ${add(`[${embedding.join(',')}]`)}::text::vector`;
     const matching = filter ? filterCondition(filter, add) : 'true';
     const { chunks, files } = this.tables;
     const sql = `
@@ -262,7 +262,7 @@ class PgVectors implements VectorIndex {
     if (dimensions > 0) await queryRows(client, this.sql.setDimensions, vectorStore.number, dimensions);
     const freed = Number(firstField(await queryRows(client, this.sql.removeChunks, file.number, from), 'bytes'));
     const texts = chunks.map(({ text }) => storableChunkText(text));
-    const vectors = chunks.map(({ embedding }) => vectorLiteral(embedding));
+    const vectors = chunks.map(({ embedding }) => `[${embedding.join(',')}]`);
     const columns = [texts, vectors, texts.map(lowerCaseWords), this.language];
     await queryRows(client, this.sql.addChunks, file.number, vectorStore.number, from, ...columns);
     const bytes = chunks.reduce((sum, chunk) => sum + chunkBytes(chunk), 0) - freed;
@@ -360,11 +360,6 @@ function newFileValues({ attributes, ...body }: NewVectorFile, store: unknown): 
   const notes = [toJsonb(attributes), JSON.stringify(attributes)];
   const key = [digestBytes(scope), store, digestBytes(id), idSortKey(id), optionalDigest(batch), createdAt];
   return [...key, ...notes, JSON.stringify(body)];
-}
-
-/** As pgvector reads it. */
-function vectorLiteral(embedding: Float32Array): string {
-  return `[${embedding.join(',')}]`;
 }
 
 function parseColumn<Value>(text: unknown): Value {

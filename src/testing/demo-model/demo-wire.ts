@@ -6,7 +6,8 @@ import { type DemoReply, streamPieces } from './demo-reply.ts';
 
 /** The stream: reasoning, text and arguments word by word, then the finish reason, the usage and `[DONE]`. */
 export function* streamFrames(model: string, reply: DemoReply): Generator<string> {
-  const head = wireHead(model, 'chat.completion.chunk');
+  const created = Math.floor(Date.now() / 1000);
+  const head = { id: `chatcmpl-${randomUUID()}`, object: 'chat.completion.chunk', created, model };
   const chunk = (delta: JsonObject, finish: string | null = null) =>
     `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }] })}\n\n`;
 
@@ -32,14 +33,13 @@ export function completion(model: string, { reasoning, text, call, finish, usage
     ...(call ? { tool_calls: [{ id: callId(), type: 'function', function: call }] } : {}),
   };
   return {
-    ...wireHead(model, 'chat.completion'),
+    id: `chatcmpl-${randomUUID()}`,
+    object: 'chat.completion',
+    created: Math.floor(Date.now() / 1000),
+    model,
     choices: [{ index: 0, message, logprobs: null, finish_reason: finish }],
     usage,
   };
-}
-
-function wireHead(model: string, object: string): JsonObject {
-  return { id: `chatcmpl-${randomUUID()}`, object, created: Math.floor(Date.now() / 1000), model };
 }
 
 function callId(): string {

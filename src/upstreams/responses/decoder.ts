@@ -158,7 +158,7 @@ export class ResponsesDecoder {
       call: item.call as number,
       ...(typeof id === 'string' && id ? { id } : {}),
       name: this.modelName(call),
-      arguments: item.isCustom ? BEFORE_INPUT + escapedJson(written) : written,
+      arguments: item.isCustom ? BEFORE_INPUT + JSON.stringify(written).slice(1, -1) : written,
       ...(Object.keys(fields).length > 0 ? { fields } : {}),
     });
   }
@@ -177,7 +177,7 @@ export class ResponsesDecoder {
   private addArguments(item: OpenItem, text: string, events: ModelEvent[]): void {
     if (item.call === undefined) return;
     grow(item.emitted, text);
-    const more = item.isCustom ? escapedJson(text) : text;
+    const more = item.isCustom ? JSON.stringify(text).slice(1, -1) : text;
     events.push({ type: 'tool-call-delta', call: item.call, arguments: more });
   }
 
@@ -375,10 +375,6 @@ const READ_TYPES: ReadonlySet<string> = new Set(['message', 'reasoning', 'functi
 /** Free text, as the one argument of a function. */
 const BEFORE_INPUT = '{"input":"';
 const AFTER_INPUT = '"}';
-
-function escapedJson(text: string): string {
-  return JSON.stringify(text).slice(1, -1);
-}
 
 function takeAnnotation(annotation: unknown, events: ModelEvent[]): void {
   const read = isRecord(annotation) && ANNOTATIONS.has(annotation.type) ? readAnnotation(annotation) : undefined;

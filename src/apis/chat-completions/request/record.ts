@@ -13,7 +13,7 @@ import type { ModelEvent, TurnEnd } from '../../../protocol/events.ts';
 import { randomSeed } from '../../../protocol/ids.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { inputItems } from '../../../protocol/responses/input-items.ts';
-import { endedFields, startedFields, startedResource } from '../../../protocol/responses/resource.ts';
+import { endedFields, startedResource } from '../../../protocol/responses/resource.ts';
 import type { AnswerReader } from '../../endpoint/answer-reader.ts';
 import { isMessageList, messageItems } from './items.ts';
 
@@ -96,7 +96,8 @@ function storedTurn(
     body: { model: String(model), previous_response_id: previousId ?? null },
     tools: { tools: [], choice: 'auto' },
   });
+  const { output: _, ...fields } = started;
   const input = inputItems(isMessageList(own) ? messageItems(own) : [], seed);
   const turn = { scope, id: String(id), createdAt: Date.now(), input, ...(previousId ? { previousId } : {}) };
-  return toStoredTurn(turn, { resource: endedFields(startedFields(started), end), output: end.output });
+  return toStoredTurn(turn, { resource: endedFields(fields, end), output: end.output });
 }

@@ -24,13 +24,8 @@ export class SilentServer extends Error {
   override readonly name = 'SilentServer';
 }
 
-/** A server that cannot be reached, for whatever reason. */
-class UnreachableError extends ApiError {}
-
-/** Whether the error reveals no more than that the server cannot be reached. */
-export function isUnreachable(error: unknown): boolean {
-  return error instanceof UnreachableError;
-}
+/** A server that cannot be reached: the error reveals no more. */
+export class UnreachableError extends ApiError {}
 
 /** Why a server cannot be opened. Its cause, for logs, is the original error, which may contain an address, and no secrets. */
 export function openError({ label, param }: Pick<RemoteServer, 'label' | 'param'>, error: unknown): ApiError {
