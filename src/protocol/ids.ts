@@ -48,22 +48,20 @@ export function quotedId(id: unknown): string {
   return `'${printedId(id)}'`;
 }
 
-/**
- * The store key of the server-run calls of a chat client, by the client's first call of that answer. Some model servers
- * write kilobytes into a call's id: such ids are replaced by their digest.
- */
-export function chatRoundId(callId: string): string {
-  return `${CHAT_ROUND}${isId(callId) ? callId : hash('sha256', callId)}`;
+/** What the store holds beside responses, conversations and files, by how the keys begin. */
+const RECORD_PREFIXES = {
+  /** The server-run calls of a chat client, by the client's first call of that answer. */
+  chatRound: 'chat_',
+  /** A chat completion that its client has wanted stored, by the id that the client has been shown. */
+  storedChat: 'stored_chat_',
+  /** A call that needs approval, by the item that requests it. */
+  pendingCall: 'approval_',
+} as const;
+
+/** The store key of such a record. Some model servers write kilobytes into a call's id: such ids are replaced by their digest. */
+export function recordKey(kind: keyof typeof RECORD_PREFIXES, id: string): string {
+  return `${RECORD_PREFIXES[kind]}${isId(id) ? id : hash('sha256', id)}`;
 }
-
-const CHAT_ROUND = 'chat_';
-
-/** The store key of a chat completion that its client has wanted stored, by the id that the client has been shown. */
-export function storedChatId(completionId: string): string {
-  return `${STORED_CHAT}${completionId}`;
-}
-
-const STORED_CHAT = 'stored_chat_';
 
 /** The store key of the list of a tenant's stored chat completions, which is kept as a conversation. */
 export const CHAT_LIST_ID = 'list_of_stored_chats';
@@ -73,16 +71,9 @@ export function isConversationId(id: string): boolean {
   return isId(id) && id !== CHAT_LIST_ID;
 }
 
-/** The store key of a call that needs approval, by the item that requests it. */
-export function pendingCallId(approvalRequestId: string): string {
-  return `${PENDING_CALL}${approvalRequestId}`;
-}
-
-const PENDING_CALL = 'approval_';
-
 /** Whether a response may be stored under this id, foreign ids included: the store also holds other records. */
 export function isResponseId(id: string): boolean {
-  return isId(id) && ![CHAT_ROUND, STORED_CHAT, PENDING_CALL].some((prefix) => id.startsWith(prefix));
+  return isId(id) && !Object.values(RECORD_PREFIXES).some((prefix) => id.startsWith(prefix));
 }
 
 /**
@@ -133,50 +124,36 @@ export function responseIdOfItem(itemId: string): string | undefined {
   return seed === undefined ? undefined : responseId(seed);
 }
 
-/** The id of a new uploaded file. */
-export function newFileId(): string {
-  return `file-${randomSeed()}`;
+const OBJECT_PREFIXES = {
+  file: 'file-',
+  upload: 'upload_',
+  part: 'part_',
+  vectorStore: 'vs_',
+  fileBatch: 'vsfb_',
+} as const;
+
+/** The id of a new object of a client's. */
+export function newObjectId(kind: keyof typeof OBJECT_PREFIXES): string {
+  return `${OBJECT_PREFIXES[kind]}${randomSeed()}`;
 }
 
-const OWN_FILE_ID = /^file-[0-9a-f]{32}$/;
+const OBJECT_IDS = { file: /^file-[0-9a-f]{32}$/, vectorStore: /^vs(?:fb)?_[0-9a-f]{32}$/ };
 
-/** Whether an uploaded file may have the id: others reach no store. */
-export function isFileId(id: string): boolean {
-  return OWN_FILE_ID.test(id);
-}
-
-/** The id of a new upload, and of a new part of one. */
-export function newUploadId(prefix: 'upload' | 'part'): string {
-  return `${prefix}_${randomSeed()}`;
+/** Whether an uploaded file may have the id, or a vector store or a batch of its files: others reach no store. */
+export function isObjectId(kind: keyof typeof OBJECT_IDS, id: string): boolean {
+  return OBJECT_IDS[kind].test(id);
 }
 
 /** The id under which a store of files keeps the upload or the part; undefined if the id was not generated here. */
 export function fileIdOfUpload(prefix: 'upload' | 'part', id: string): string | undefined {
   const [head, seed] = [id.slice(0, prefix.length + 1), id.slice(prefix.length + 1)];
   const fileId = `file-${seed}`;
-  return head === `${prefix}_` && isFileId(fileId) ? fileId : undefined;
+  return head === `${prefix}_` && isObjectId('file', fileId) ? fileId : undefined;
 }
 
 /** The id of the file that the upload becomes: always the same, so that a client may complete it twice. */
 export function uploadedFileId(uploadId: string): string {
   return `file-${hash('sha256', `file of ${uploadId}`).slice(0, 2 * SEED_BYTES)}`;
-}
-
-/** The id of a new vector store. */
-export function newVectorStoreId(): string {
-  return `vs_${randomSeed()}`;
-}
-
-/** The id of a new batch of files. */
-export function newFileBatchId(): string {
-  return `vsfb_${randomSeed()}`;
-}
-
-const OWN_VECTOR_STORE_ID = /^vs(?:fb)?_[0-9a-f]{32}$/;
-
-/** Whether a vector store or a batch may have the id: others reach no index. */
-export function isVectorStoreId(id: string): boolean {
-  return OWN_VECTOR_STORE_ID.test(id);
 }
 
 /** The id of the code container that the response with this `seed` creates. */
@@ -190,11 +167,6 @@ const OWN_CONTAINER_ID = /^cntr_([0-9a-f]{32})$/;
 export function responseIdOfContainer(id: string): string | undefined {
   const seed = OWN_CONTAINER_ID.exec(id)?.[1];
   return seed === undefined ? undefined : responseId(seed);
-}
-
-/** A call id for a call that arrived without one; some servers accept at most 40 characters. */
-export function newCallId(seed: string, index: number): string {
-  return `call_${seed}${index.toString(16).padStart(3, '0')}`;
 }
 
 /**

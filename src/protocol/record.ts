@@ -28,6 +28,11 @@ export function isFilledText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
+/** Whether a field is there and is not null, as clients write one that they leave out. */
+export function isPresent(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
 /** Whether a field has no value: it is absent, null or an empty text. */
 export function isNothing(value: unknown): boolean {
   return value === undefined || value === null || value === '';

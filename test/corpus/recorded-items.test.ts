@@ -2,7 +2,7 @@
 import type { Item, ToolCallResult, ToolCallType } from '../../src/protocol/items.ts';
 import { isRecord, type JsonObject } from '../../src/protocol/record.ts';
 import type { ShownCall } from '../../src/protocol/tool-calls/kind.ts';
-import { callKind, clientCallKind } from '../../src/protocol/tool-calls/kinds.ts';
+import { CALL_KINDS, CLIENT_CALL_KINDS } from '../../src/protocol/tool-calls/kinds.ts';
 import {
   call,
   finish,
@@ -98,7 +98,7 @@ const CALLS: readonly ToolCallType[] = [
 /** An item of each type that this server makes, as a client is shown it that includes nothing. */
 function ours(): readonly Item[] {
   const of = (type: ToolCallType) => {
-    const kind = callKind(type);
+    const kind = CALL_KINDS[type];
     const shown = { ...SHOWN, arguments: ARGUMENTS[type] ?? '{}' };
     const item = (kind.finished?.(shown, RESULT) ?? kind.item(shown, 'completed')) as Item;
     const output = kind.runBy === 'server' ? kind.outputItem?.item(shown, 'tso_1', RESULT) : undefined;
@@ -122,7 +122,7 @@ function ours(): readonly Item[] {
   );
   const last = events.at(-1);
   const written = last?.type === 'turn-end' ? last.output : [];
-  const searched = clientCallKind({ kind: 'tool_search' }).item(SHOWN, 'completed') as Item;
+  const searched = CLIENT_CALL_KINDS.tool_search.item(SHOWN, 'completed') as Item;
   return [...CALLS.flatMap(of), searched, ...(written as readonly Item[])];
 }
 
@@ -184,7 +184,7 @@ const REASONS: Readonly<Record<string, string>> = {
 );
 
 it('[K-04] a call of the local shell leaves out what the model did not say, as OpenAI does', () => {
-  const kind = callKind('local_shell_call');
+  const kind = CALL_KINDS.local_shell_call;
   const { action } = kind.item({ ...SHOWN, arguments: '{"command":["ls"]}' }, 'completed') as unknown as JsonObject;
   expect(action).toEqual({ type: 'exec', command: ['ls'], env: {} });
   const said = '{"command":["ls"],"timeout_ms":5,"user":"me","working_directory":"/"}';

@@ -5,11 +5,11 @@
 
 import { writeSync } from 'node:fs';
 import type { Note } from '../../src/index.ts';
-import { chatDecoder } from '../../src/protocol/chat-completions/decoder.ts';
+import { ChatDecoder } from '../../src/protocol/chat-completions/decoder.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
-import { messagesDecoder } from '../../src/upstreams/anthropic/decoder.ts';
-import { responsesDecoder } from '../../src/upstreams/responses/decoder.ts';
+import { MessagesDecoder } from '../../src/upstreams/anthropic/decoder.ts';
+import { ResponsesDecoder } from '../../src/upstreams/responses/decoder.ts';
 import { describeShared, hasShared, listShared, readShared } from '../support/shared.ts';
 
 type Fate = 'shown' | 'carried' | 'noted' | 'envelope' | 'fact' | 'failed' | 'lost';
@@ -79,7 +79,7 @@ function notesOf(read: (note: (note: Note) => void) => void): string {
 
 function chatNotes(chunks: Answer): string {
   return notesOf((note) => {
-    const decoder = chatDecoder({ note });
+    const decoder = new ChatDecoder({ note });
     const events: ModelEvent[] = [];
     for (const chunk of chunks) decoder.take(chunk, events);
     decoder.end(events, true);
@@ -144,7 +144,7 @@ function reportResponses(): Report {
   for (const events of [...answersIn('responses-stream', '.sse'), ...answersIn('responses-json', '.json')]) {
     const written: ModelEvent[] = [];
     const notes = notesOf((note) => {
-      const decoder = responsesDecoder(note);
+      const decoder = new ResponsesDecoder(note);
       for (const event of events) decoder.take(event, written);
     });
     // Items of any other type are shown as they are.
@@ -180,7 +180,7 @@ function reportMessages(): Report {
     const end = all.findIndex(({ type }) => type === 'message_stop');
     const events = end < 0 ? all : all.slice(0, end + 1);
     const notes = notesOf((note) => {
-      const decoder = messagesDecoder(note);
+      const decoder = new MessagesDecoder(note);
       const written: ModelEvent[] = [];
       for (const event of events) if (!decoder.done) decoder.take(event, written);
     });

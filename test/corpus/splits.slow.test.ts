@@ -1,7 +1,7 @@
 /** The bytes of every recorded stream, cut anywhere: the decoder must not notice. */
 
 import { Readable } from 'node:stream';
-import { chatDecoder } from '../../src/protocol/chat-completions/decoder.ts';
+import { ChatDecoder } from '../../src/protocol/chat-completions/decoder.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
 import { readEvents } from '../support/read-events.ts';
 import { describeShared, listShared, readSharedBytes } from '../support/shared.ts';
@@ -34,7 +34,7 @@ async function modelEvents(chunks: Iterable<Buffer>): Promise<readonly (ModelEve
 }
 
 async function decode(body: Readable, events: ModelEvent[]): Promise<void> {
-  const decoder = chatDecoder();
+  const decoder = new ChatDecoder();
   let done = false;
   for await (const batch of readEvents(body, { eventBytes: 1 << 20, quietMs: 60_000, onBytes: () => {} })) {
     for (const data of batch) {

@@ -190,6 +190,24 @@ describe('a forced tool', () => {
     );
   });
 
+  it.each([
+    ...each(CHAT_WAYS, { tools: [CHAT_ASK], tool_choice: 'any' }),
+    ...each(CHAT_WAYS, {
+      tools: [CHAT_ASK],
+      tool_choice: { type: 'allowed_tools', mode: 'required', tools: [CHAT_ASK] },
+    }),
+  ])('[O-11] is missed with a note in every spelling of the demand: %s', async (_, way, more) => {
+    await withForbidden(
+      () => ({ text: 'No.' }),
+      async (app) => {
+        expect(await way(app, more)).toEqual({ calls: [], text: 'No.', end: 'completed' });
+        expect(app.notes).toEqual([{ code: 'call_missing', message: expect.any(String) }]);
+      },
+      // Without tools of the server the routers pass the answer on as it is.
+      { tools: undefined },
+    );
+  });
+
   it.each(FORCED)('[O-11] is required, and alone, of a server that ignores names: %s', async (_, way, more) => {
     await withForbidden(
       () => calls('ask'),

@@ -1,6 +1,6 @@
 /** Model servers that send hundreds of thousands of extras beside an answer: sources, pictures, unknown names, joined events. */
 
-import { chatDecoder } from '../../src/protocol/chat-completions/decoder.ts';
+import { ChatDecoder } from '../../src/protocol/chat-completions/decoder.ts';
 import { readFinish } from '../../src/protocol/chat-completions/finish-reasons.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
 import { splitEvents } from '../../src/streams/event-lines.ts';
@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 function decoded(chunks: Iterable<unknown>): readonly ModelEvent[] {
-  const decoder = chatDecoder({ note() {} });
+  const decoder = new ChatDecoder({ note() {} });
   const events: ModelEvent[] = [];
   for (const chunk of chunks) decoder.take(chunk, events);
   decoder.end(events, true);

@@ -4,7 +4,7 @@ import { openResponsesServer } from '../../src/apis/dialects/open-responses-serv
 import { step } from '../../src/engine/turn/machine/machine.ts';
 import { startState, type TurnPlan, type TurnState } from '../../src/engine/turn/machine/state.ts';
 import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
-import { toolCalls } from '../../src/protocol/chat-completions/tool-calls.ts';
+import { ToolCalls } from '../../src/protocol/chat-completions/tool-calls.ts';
 import type { ModelEvent, TurnInput } from '../../src/protocol/events.ts';
 import { run } from '../apis/chat-completions/answer-frames.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
@@ -138,7 +138,7 @@ describe('a turn of thousands of steps', () => {
 
 describe('thousands of pieces of calls', () => {
   const read = (entries: readonly unknown[]) => {
-    const calls = toolCalls();
+    const calls = new ToolCalls();
     const events: ModelEvent[] = [];
     for (const entry of entries) calls.take([entry], events);
     calls.settle(events);

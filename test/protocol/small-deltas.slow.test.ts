@@ -3,11 +3,11 @@ import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { AnswerUsage } from '../../src/engine/metering/answer-usage.ts';
-import { toolCalls } from '../../src/protocol/chat-completions/tool-calls.ts';
+import { ToolCalls } from '../../src/protocol/chat-completions/tool-calls.ts';
 import type { ByteReader } from '../../src/streams/bytes.ts';
 import { openInbox } from '../../src/streams/sse-reader.ts';
 import { KeptContent } from '../../src/upstreams/anthropic/kept-content.ts';
-import { responsesDecoder } from '../../src/upstreams/responses/decoder.ts';
+import { ResponsesDecoder } from '../../src/upstreams/responses/decoder.ts';
 
 setFlagsFromString('--expose-gc');
 const collect: () => void = runInNewContext('gc');
@@ -28,7 +28,7 @@ function heapUsed(): number {
 
 it('[P-14] a call with a megabyte of arguments, character by character', () => {
   const written = kept(() => {
-    const calls = toolCalls();
+    const calls = new ToolCalls();
     calls.take([{ index: 0, id: 'call_1', function: { name: 'f' } }], []);
     for (let index = 0; index < 2 ** 20; index += 1)
       calls.take([{ index: 0, function: { arguments: 'ab'[index % 2] } }], []);
@@ -39,7 +39,7 @@ it('[P-14] a call with a megabyte of arguments, character by character', () => {
 
 it('[P-14] a megabyte of another server’s text, thoughts and arguments, character by character', () => {
   const written = kept(() => {
-    const decoder = responsesDecoder(() => {});
+    const decoder = new ResponsesDecoder(() => {});
     const types = ['output_text', 'reasoning_summary_text', 'function_call_arguments'];
     decoder.take(
       {

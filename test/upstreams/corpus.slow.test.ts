@@ -3,7 +3,7 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import type { ModelEvent } from '../../src/protocol/events.ts';
-import { messagesDecoder } from '../../src/upstreams/anthropic/decoder.ts';
+import { MessagesDecoder } from '../../src/upstreams/anthropic/decoder.ts';
 import { readEvents } from '../support/read-events.ts';
 import { readingOf } from '../support/recordings.ts';
 import {
@@ -133,7 +133,7 @@ function toldByDeltas(item: WireItem): unknown {
 
 /** The model's output, as far as it came. */
 async function modelEvents(chunks: Iterable<Buffer>): Promise<readonly ModelEvent[]> {
-  const decoder = messagesDecoder(() => {});
+  const decoder = new MessagesDecoder(() => {});
   const events: ModelEvent[] = [];
   const body = Readable.from(chunks, { objectMode: false });
   for await (const batch of readEvents(body, { eventBytes: 1 << 20, quietMs: 60_000, onBytes: () => {} })) {

@@ -5,7 +5,7 @@ import type { ModelEvent } from '../../src/protocol/events.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import type { FakeAnswer } from '../../src/testing/index.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
-import { responsesDecoder } from '../../src/upstreams/responses/decoder.ts';
+import { ResponsesDecoder } from '../../src/upstreams/responses/decoder.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
 import { type App, startApp } from '../support/app.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
@@ -156,7 +156,7 @@ describe('the final object', () => {
   it('[X-07] is read in work that grows with its length only', async () => {
     const items = (count: number) => Array.from({ length: count }, (_, index) => call('{}', `call_${index}`));
     await expectLinearWork(2000, (count) => {
-      const decoder = responsesDecoder(() => {});
+      const decoder = new ResponsesDecoder(() => {});
       const events: ModelEvent[] = [];
       decoder.take({ type: 'response.completed', response: { status: 'completed', output: items(count) } }, events);
       expect(events.length).toBe(count + 1);
@@ -173,7 +173,7 @@ describeShared('a recorded stream whose final object has an output', () => {
 
   it.each(streams)('[X-07] [Q-03] is noted only where the two differ: %s', (file, text) => {
     const codes: string[] = [];
-    const decoder = responsesDecoder(({ code }) => void codes.push(code));
+    const decoder = new ResponsesDecoder(({ code }) => void codes.push(code));
     const lines = text.split(/\r?\n/).filter((line) => line.startsWith('data:') && !line.includes('[DONE]'));
     try {
       for (const line of lines) if (!decoder.done) decoder.take(JSON.parse(line.slice(5)), []);

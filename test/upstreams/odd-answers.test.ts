@@ -6,7 +6,7 @@ import type { Item } from '../../src/protocol/items.ts';
 import { pairCalls } from '../../src/protocol/tool-calls/pair-calls.ts';
 import { toMessagesBody } from '../../src/upstreams/anthropic/body.ts';
 import { anthropicSettings } from '../../src/upstreams/anthropic/options.ts';
-import { responsesDecoder } from '../../src/upstreams/responses/decoder.ts';
+import { ResponsesDecoder } from '../../src/upstreams/responses/decoder.ts';
 import { describeShared, readShared } from '../support/shared.ts';
 
 const items = (...list: readonly object[]) => list as readonly Item[];
@@ -22,7 +22,7 @@ describe('an answer', () => {
   });
 
   it('[V-40] is not complete when it has only begun', () => {
-    const decoder = responsesDecoder(() => {});
+    const decoder = new ResponsesDecoder(() => {});
     const events: ModelEvent[] = [];
     decoder.take({ object: 'response', status: 'in_progress', output: [] }, events);
     expect([decoder.done, events]).toEqual([false, []]);
@@ -40,7 +40,7 @@ describe('an answer', () => {
 
 describeShared('a recorded stream without types', () => {
   it('[V-40] has the text of its last response', () => {
-    const decoder = responsesDecoder(() => {});
+    const decoder = new ResponsesDecoder(() => {});
     const events: ModelEvent[] = [];
     const data = readShared('recordings/outside/R11-no-type-in-data.sse').match(/^data: .*$/gm) ?? [];
     for (const line of data)

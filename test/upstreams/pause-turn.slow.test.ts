@@ -6,7 +6,7 @@ import type { RouterOptions } from '../../src/index.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import type { FakeAnswer } from '../../src/testing/index.ts';
-import { messagesDecoder } from '../../src/upstreams/anthropic/decoder.ts';
+import { MessagesDecoder } from '../../src/upstreams/anthropic/decoder.ts';
 import { readEvents } from '../support/read-events.ts';
 import { askForJson, askForStream, post } from '../support/responses-client.ts';
 import { describeShared, readShared } from '../support/shared.ts';
@@ -124,7 +124,7 @@ describeShared('a recorded pause', () => {
 
 /** The model's output up to its pause, and what is kept of it. */
 async function decoded(chunks: Iterable<Buffer>) {
-  const decoder = messagesDecoder(() => {}, 1e6);
+  const decoder = new MessagesDecoder(() => {}, 1e6);
   const events: ModelEvent[] = [];
   const body = Readable.from(chunks, { objectMode: false });
   for await (const batch of readEvents(body, { eventBytes: 1 << 20, quietMs: 60_000, onBytes: () => {} })) {

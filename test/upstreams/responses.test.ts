@@ -23,7 +23,7 @@ import {
   toolCallStream,
 } from '../../src/testing/index.ts';
 import { toResponsesBody } from '../../src/upstreams/responses/body.ts';
-import { responsesDecoder } from '../../src/upstreams/responses/decoder.ts';
+import { ResponsesDecoder } from '../../src/upstreams/responses/decoder.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
 import { ask, askJson } from '../http/client.ts';
 import { type App, startApp } from '../support/app.ts';
@@ -203,7 +203,7 @@ function withoutStatus({ status: _, ...item }: JsonObject): JsonObject {
 /** What the decoder makes of these frames, and what it notes. */
 function decoded(text: string) {
   const notes: Note[] = [];
-  const decoder = responsesDecoder((note) => void notes.push(note));
+  const decoder = new ResponsesDecoder((note) => void notes.push(note));
   const events: ModelEvent[] = [];
   for (const frame of text.split('\n\n').filter(Boolean))
     decoder.take(JSON.parse(frame.slice(frame.indexOf('data: ') + 6)), events);

@@ -1,7 +1,7 @@
 /** What a model server may have us hold before any output, since the limits of a turn count the output. */
 import type { ModelEvent } from '../../src/protocol/events.ts';
-import { messagesDecoder } from '../../src/upstreams/anthropic/decoder.ts';
-import { responsesDecoder } from '../../src/upstreams/responses/decoder.ts';
+import { MessagesDecoder } from '../../src/upstreams/anthropic/decoder.ts';
+import { ResponsesDecoder } from '../../src/upstreams/responses/decoder.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 
 const LONG = 'x'.repeat(64 * 1024);
@@ -47,17 +47,16 @@ describe('a Messages stream that goes on without saying anything', () => {
     ['searches whose beginnings are long', (index) => begun(index, { ...use, id: `${index}`, input: { long: LONG } })],
     ['texts that are empty', (index) => begun(index, { type: 'text', text: '' })],
   ])('[F-14] is refused: %s', (_, eventAt) => {
-    expect(
-      takenBy(
-        messagesDecoder(() => {}),
-        eventAt,
-      ),
-    ).toEqual({ code: 'output_too_large', isSoon: true, written: 0 });
+    expect(takenBy(new MessagesDecoder(() => {}), eventAt)).toEqual({
+      code: 'output_too_large',
+      isSoon: true,
+      written: 0,
+    });
   });
 
   it('[F-14] is informed of a hundred kinds of blocks that are left out, and of no more', () => {
     const notes: string[] = [];
-    const decoder = messagesDecoder(({ message }) => void notes.push(message));
+    const decoder = new MessagesDecoder(({ message }) => void notes.push(message));
     for (let index = 0; index < 1000; index += 1) decoder.take(begun(0, { type: `kind ${index} ${LONG}` }), []);
     expect([notes.length <= 100, notes.every(({ length }) => length < 200)]).toEqual([true, true]);
   });
@@ -65,7 +64,7 @@ describe('a Messages stream that goes on without saying anything', () => {
 
 it('[F-14] counts of ever new names are passed on only up to some thousand characters, in time in proportion', async () => {
   await expectLinearWork(8000, async (size) => {
-    const decoder = messagesDecoder(() => {});
+    const decoder = new MessagesDecoder(() => {});
     let events: ModelEvent[] = [];
     for (let index = 0; index < size; index += 1) {
       events = [];
@@ -94,7 +93,7 @@ describe('a stream of the Responses API that goes on without saying anything', (
     ],
     ['items without a type', (index) => ({ type: 'response.output_item.added', output_index: index, item: {} })],
   ])('[F-14] is refused: %s', (_, eventAt) => {
-    const decoder = responsesDecoder(() => {});
+    const decoder = new ResponsesDecoder(() => {});
     expect(takenBy(decoder, eventAt)).toEqual({ code: 'output_too_large', isSoon: true, written: 0 });
   });
 });

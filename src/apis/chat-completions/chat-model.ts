@@ -3,8 +3,8 @@
 import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest, ToolChoice } from '../../protocol/model-request.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { type Mapping, mapStream } from '../../streams/pull-stream.ts';
+import { BatchReader } from '../../streams/batch-reader.ts';
+import { mapStream } from '../../streams/pull-stream.ts';
 import { addAnswer, type Completion } from './answer/completion.ts';
 import { type AnswerRules, ModelAnswer } from './answer/model-answer.ts';
 import {
@@ -15,7 +15,7 @@ import {
   toollessBody,
   unforcedBody,
 } from './answer/next-body.ts';
-import { bodyWithDefinitions, toolName, toolNames } from './request/prepare-tools.ts';
+import { bodyChoice, bodyWithDefinitions, toolNames } from './request/prepare-tools.ts';
 import type { ChatBody } from './request/schema.ts';
 
 /** Sends a body to the model server. */
@@ -108,41 +108,23 @@ function withOfferedTools(body: ChatBody, { tools }: ModelRequest): ChatBody {
   return bodyWithDefinitions(offered, tools);
 }
 
-/** The body's choice in the engine's words. */
-function bodyChoice({ tool_choice: choice, function_call: legacy }: JsonObject): ToolChoice | undefined {
-  const wanted = choice ?? legacy ?? undefined;
-  if (wanted === undefined || wanted === 'none' || wanted === 'auto') return wanted;
-  // Some model servers have words of their own for `required`.
-  if (!isRecord(wanted)) return 'required';
-  if (wanted.type !== 'allowed_tools') return { name: toolName(wanted) };
-  const { mode } = isRecord(wanted.allowed_tools) ? wanted.allowed_tools : wanted;
-  return mode === 'required' ? 'required' : 'auto';
-}
-
-/** Reads the batches of one answer. What came before a failure in the same batch still counts. */
-class AnswerEvents implements Mapping<ChatBatch, readonly ModelEvent[]> {
+/** Reads the batches of one answer. */
+class AnswerEvents extends BatchReader<ChatBatch> {
   private readonly model: ChatModel;
-  private failure: unknown = undefined;
 
   constructor(model: ChatModel) {
+    super();
     this.model = model;
   }
 
-  map(batch: ChatBatch): readonly ModelEvent[] | undefined {
-    const events: ModelEvent[] = [];
-    try {
-      this.model.answer.take(batch, events);
-    } catch (error) {
-      this.failure = error;
-      // What fails before any output has a status of its own.
-      if (!events.some(({ type }) => type === 'raw')) return undefined;
-    }
-    return events;
+  override map(batch: ChatBatch): ModelEvent[] | undefined {
+    const events = super.map(batch) ?? [];
+    // What fails before any output has a status of its own.
+    return this.failure === undefined || events.some(({ type }) => type === 'raw') ? events : undefined;
   }
 
-  shouldContinue(): boolean {
-    if (this.failure) throw this.failure;
-    return true;
+  protected read(batch: ChatBatch, events: ModelEvent[]): void {
+    this.model.answer.take(batch, events);
   }
 
   end(): readonly ModelEvent[] {

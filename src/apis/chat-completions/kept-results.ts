@@ -4,7 +4,7 @@ import { referenceByteBudget } from '../../engine/history/history.ts';
 import { type StoreWriteSettings, storeRecord } from '../../engine/request/keep.ts';
 import { fromStore, type ResponseStore } from '../../ports/store.ts';
 import { toolMessages } from '../../protocol/chat-completions/messages.ts';
-import { chatRoundId } from '../../protocol/ids.ts';
+import { recordKey } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { markedIn } from '../../protocol/json/whole-numbers.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
@@ -53,7 +53,7 @@ export async function keepResults(
     ...(extra ? { extra } : {}),
   }));
   const round: KeptRound = { type: TYPE, before, text, clients: clients.map(identity), calls };
-  const id = chatRoundId(String(clients[0]?.id));
+  const id = recordKey('chatRound', String(clients[0]?.id));
   const stored = { scope, id, createdAt: Date.now(), input: [], output: [round], resource: {} };
   await storeRecord(stored, settings, requestId);
 }
@@ -84,7 +84,8 @@ export async function restoreResults(
     const [first] = messageCalls(messages[at] as Message);
     if (typeof first?.id === 'string') lookups.set(first.id, undefined);
   }
-  const load = async (id: string) => (await fromStore(() => store.get({ scope, id: chatRoundId(id) })))?.output;
+  const load = async (id: string) =>
+    (await fromStore(() => store.get({ scope, id: recordKey('chatRound', id) })))?.output;
   const find = async (id: string) => {
     if (!lookups.has(id)) return undefined;
     const lookup = lookups.get(id) ?? load(id);

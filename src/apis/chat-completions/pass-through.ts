@@ -12,7 +12,7 @@ import { addAnswer, type Completion, closingFrames, dataFrame, passedFrame } fro
 import { ChatEncoder } from './answer/encoder.ts';
 import { ModelAnswer } from './answer/model-answer.ts';
 import type { ChatAnswer, PreparedChat } from './chat-request.ts';
-import { demandsCall } from './request/prepare-tools.ts';
+import { bodyChoice } from './request/prepare-tools.ts';
 
 /** One request that is passed on. */
 export class PassThrough implements ChatAnswer, Mapping<ChatBatch, string> {
@@ -123,8 +123,9 @@ export class PassThrough implements ChatAnswer, Mapping<ChatBatch, string> {
   private endAnswer(): void {
     const { answer, chat, completion } = this;
     addAnswer(completion, answer.text, answer.usage);
-    if (demandsCall(chat.body) && answer.calls.length === 0 && !answer.isCutOff)
-      chat.call.note(lacksCallNote(chat.callRules));
+    const choice = bodyChoice(chat.body);
+    const demandsCall = choice !== undefined && choice !== 'none' && choice !== 'auto';
+    if (demandsCall && answer.calls.length === 0 && !answer.isCutOff) chat.call.note(lacksCallNote(chat.callRules));
   }
 }
 

@@ -5,7 +5,7 @@ import { readStateOwner, type Upstream } from '../../ports/upstream.ts';
 import { originOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isPresent, isRecord } from '../../protocol/record.ts';
 
 /** The state of one tenant's conversations with one model server. */
 export interface ProviderStates {
@@ -91,8 +91,4 @@ function isSealed({ type, id, encrypted_content: sealed, providerState }: Item):
   if (type === 'compaction' || (!isPresent(sealed) && providerState === undefined)) return false;
   // An item of the model's own server is as that server sent it. Asked last: of most items nothing is sealed.
   return type === 'reasoning' || originOfItem(id) === undefined;
-}
-
-function isPresent(value: unknown): boolean {
-  return value !== undefined && value !== null;
 }

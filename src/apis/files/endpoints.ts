@@ -6,7 +6,7 @@ import { fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
 import { isUntracked, requireTenant } from '../../ports/scope.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { isFileId, newFileId, quotedId } from '../../protocol/ids.ts';
+import { isObjectId, newObjectId, quotedId } from '../../protocol/ids.ts';
 import { type JsonReply, jsonReply, type Reply } from '../../protocol/reply.ts';
 import { endpointFor, type Handler, reportError } from '../endpoint/endpoint.ts';
 import { notForAnthropic } from '../endpoint/models.ts';
@@ -73,7 +73,7 @@ class FilesEndpoints {
     }
     const details = () => uploadDetails(file, createdAt, limits);
     const quota = { files: limits.files, bytes: limits.tenantBytes };
-    const upload = { scope, id: newFileId(), createdAt, content: content(), details, quota };
+    const upload = { scope, id: newObjectId('file'), createdAt, content: content(), details, quota };
     return fromFiles(() => files.put(upload), upload);
   }
 
@@ -116,7 +116,7 @@ class FilesEndpoints {
 /** Throws `file_not_found` for an id that no file of the tenant can have. */
 function fileKey({ scope, params }: EndpointRequest): ResponseKey {
   const id = String(params.id);
-  if (!isFileId(id) || isUntracked(scope)) throw fileNotFound(id);
+  if (!isObjectId('file', id) || isUntracked(scope)) throw fileNotFound(id);
   return { scope, id };
 }
 

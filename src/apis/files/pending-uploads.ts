@@ -3,7 +3,7 @@ import { createHash, hash } from 'node:crypto';
 import { type FileStore, type FileUpload, fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
 import { isUntracked } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { fileIdOfUpload, newUploadId, quotedId, uploadedFileId } from '../../protocol/ids.ts';
+import { fileIdOfUpload, newObjectId, quotedId, uploadedFileId } from '../../protocol/ids.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { fileResource, seconds } from './file-resource.ts';
 import type { FileLimits } from './limits.ts';
@@ -60,7 +60,7 @@ export class PendingUploads {
 
   /** Throws `file_quota_exceeded`. */
   async create(scope: string, declared: UploadBody): Promise<PendingUpload> {
-    const id = newUploadId(UPLOAD);
+    const id = newObjectId(UPLOAD);
     const createdAt = Date.now();
     const expiresAt = createdAt + UPLOAD_MS;
     const file: FileUpload = {

@@ -4,7 +4,7 @@ import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { fromFiles } from '../../ports/files/file-store.ts';
 import { requireTenant } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { newUploadId, quotedId } from '../../protocol/ids.ts';
+import { newObjectId, quotedId } from '../../protocol/ids.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { endpointFor, type Handler } from '../endpoint/endpoint.ts';
 import { notForAnthropic } from '../endpoint/models.ts';
@@ -41,7 +41,7 @@ export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): reado
     const upload = await uploads.find(scope, uploadId(request));
     if (Number(headers.get('content-length')) > maxFormBytes(partLimits)) throw fileTooLarge(partLimits);
     const slot = slots.begin(scope);
-    const id = newUploadId('part');
+    const id = newObjectId('part');
     try {
       const part = await receiveForm(
         bytes,

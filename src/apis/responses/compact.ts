@@ -10,10 +10,10 @@ import { beginTurn } from '../../engine/turn/lifetime.ts';
 import { attemptReporter, notify } from '../../ports/hooks.ts';
 import { requireTenant } from '../../ports/scope.ts';
 import { outputItemId, responseId } from '../../protocol/ids.ts';
-import type { Item } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, withHeaders } from '../../protocol/reply.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
+import { wholeItem } from '../../protocol/responses/whole-item.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
 import { noteReporter } from '../endpoint/prepare.ts';
 import { prepareConversation } from './pipeline.ts';
@@ -58,7 +58,8 @@ async function compactedResource(request: EndpointRequest, settings: ResponsesAp
   const messages = window.items
     .slice(0, pendingStart(window.items))
     .filter((item) => isUserMessage(item) && item !== window.summary);
-  const retained = inputItems(messages, seed).map(withImageDetails);
+  // Open Responses requires the detail of each image.
+  const retained = inputItems(messages, seed).map(wholeItem);
   const { usage, cost, encrypted } = await summaryFor(prepared, retained.length, request, settings);
   const ended = { status: 'completed', usage, durationMs: Date.now() - createdAt } as const;
   notify(settings.hooks, 'onResponse', { ...info, ...ended, ...(cost === undefined ? {} : { cost }) });
@@ -87,15 +88,4 @@ function summaryFor(
     ? guardedUpstream(settings.upstream, guards, () => () => true)
     : settings.upstream;
   return collectSummary({ request, items: window.items, retained, scope, call }, { ...settings, upstream });
-}
-
-/** Open Responses requires the detail of each image; `auto` is the meaning of its absence. */
-function withImageDetails(message: Item): Item {
-  const { content } = message;
-  if (!Array.isArray(content) || !content.some(lacksImageDetail)) return message;
-  return { ...message, content: content.map((part) => (lacksImageDetail(part) ? { ...part, detail: 'auto' } : part)) };
-}
-
-function lacksImageDetail(part: unknown): part is JsonObject {
-  return isRecord(part) && part.type === 'input_image' && (part.detail === undefined || part.detail === null);
 }

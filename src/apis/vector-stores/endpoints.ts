@@ -7,7 +7,7 @@ import { listResource, pageQuery } from '../../engine/request/item-pages.ts';
 import { isUntracked, requireTenant } from '../../ports/scope.ts';
 import type { StoredVectorStore } from '../../ports/vectors/vector-index.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { newVectorStoreId } from '../../protocol/ids.ts';
+import { newObjectId } from '../../protocol/ids.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { endpointFor, type Handler } from '../endpoint/endpoint.ts';
@@ -65,7 +65,7 @@ class StoreEndpoints {
     requireTenant(scope, 'A vector store', null);
     const now = Date.now();
     const store: StoredVectorStore = {
-      ...{ scope, id: newVectorStoreId(), createdAt: now, lastActiveAt: now },
+      ...{ scope, id: newObjectId('vectorStore'), createdAt: now, lastActiveAt: now },
       ...{ name: wanted.name ?? '', metadata: wanted.metadata ?? {} },
       ...expiryMs(wanted.expires_after),
     };

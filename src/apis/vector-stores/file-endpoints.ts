@@ -15,7 +15,7 @@ import {
   type VectorPage,
 } from '../../ports/vectors/vector-index.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { newFileBatchId } from '../../protocol/ids.ts';
+import { newObjectId } from '../../protocol/ids.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply, withHeaders } from '../../protocol/reply.ts';
 import { StoreFiles } from './add-files.ts';
@@ -88,7 +88,7 @@ export class FileEndpoints {
     const { limits, storeLimits } = this.settings;
     const wanted = readBatch(body, limits, storeLimits);
     const store = await storeIn(request, this.index);
-    const batch = { scope: store.scope, store: store.id, id: newFileBatchId(), createdAt: Date.now() };
+    const batch = { scope: store.scope, store: store.id, id: newObjectId('fileBatch'), createdAt: Date.now() };
     const named = (body as JsonObject).files ? 'files' : 'file_ids';
     const known = await this.files.known(wanted, store, { param: named, batch });
     await this.files.store(known);

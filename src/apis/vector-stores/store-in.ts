@@ -14,12 +14,12 @@ import {
   type VectorIndex,
 } from '../../ports/vectors/vector-index.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { isFileId, isVectorStoreId, quotedId } from '../../protocol/ids.ts';
+import { isObjectId, quotedId } from '../../protocol/ids.ts';
 
 /** The vector store. Throws `vector_store_not_found`. */
 export async function storeIn({ scope, params }: EndpointRequest, index: VectorIndex): Promise<StoredVectorStore> {
   const id = String(params.id);
-  const isKnown = isVectorStoreId(id) && !isUntracked(scope);
+  const isKnown = isObjectId('vectorStore', id) && !isUntracked(scope);
   const store = isKnown ? await fromIndex(() => index.getStore({ scope, id })) : undefined;
   if (!store) throw storeNotFound(id);
   return store;
@@ -29,7 +29,7 @@ export async function storeIn({ scope, params }: EndpointRequest, index: VectorI
 export async function fileIn(request: EndpointRequest, index: VectorIndex): Promise<VectorFile> {
   const { scope, id: store } = await storeIn(request, index);
   const id = String(request.params.file);
-  const file = isFileId(id) ? await fromIndex(() => index.getFile({ scope, store, id })) : undefined;
+  const file = isObjectId('file', id) ? await fromIndex(() => index.getFile({ scope, store, id })) : undefined;
   if (!file) throw fileNotInStore(id);
   return file;
 }
@@ -47,7 +47,7 @@ export async function keptFileIn(request: EndpointRequest, vectorStores: VectorS
 export async function batchIn(request: EndpointRequest, index: VectorIndex): Promise<VectorBatch> {
   const { scope, id: store } = await storeIn(request, index);
   const key: VectorFileKey = { scope, store, id: String(request.params.batch) };
-  const batch = isVectorStoreId(key.id) ? await fromIndex(() => index.getBatch(key)) : undefined;
+  const batch = isObjectId('vectorStore', key.id) ? await fromIndex(() => index.getBatch(key)) : undefined;
   if (!batch)
     throw new ApiError('file_batch_not_found', `No such batch of files: ${quotedId(key.id)}.`, { param: 'batch_id' });
   return batch;

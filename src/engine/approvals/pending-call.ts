@@ -1,7 +1,7 @@
 /** Calls that wait for the user's approval, stored until they are answered, so that an approval is bound to one call. */
 
 import { fromStore, type ResponseStore, type StoredResponse } from '../../ports/store.ts';
-import { pendingCallId, responseIdOfItem } from '../../protocol/ids.ts';
+import { recordKey, responseIdOfItem } from '../../protocol/ids.ts';
 import type { Item, McpApprovalRequestItem } from '../../protocol/items.ts';
 import { type StoreWriteSettings, storeRecord } from '../request/keep.ts';
 
@@ -41,7 +41,7 @@ export async function restorePendingCalls(
 }
 
 function toStoredCall(scope: string, pending: PendingCall): StoredResponse {
-  const id = pendingCallId(pending.request.id);
+  const id = recordKey('pendingCall', pending.request.id);
   const call: StoredCall = { type: TYPE, ...pending };
   return { scope, id, createdAt: Date.now(), input: [], output: [call], resource: {} };
 }
@@ -57,7 +57,7 @@ export async function findPendingCall(
 ): Promise<PendingCall | undefined> {
   // Ids that were not generated here would be keys of any length.
   if (responseIdOfItem(id) === undefined) return undefined;
-  const stored = await fromStore(() => store.get({ scope, id: pendingCallId(id) }));
+  const stored = await fromStore(() => store.get({ scope, id: recordKey('pendingCall', id) }));
   const [call] = stored?.output ?? [];
   // The cast: items of this type are written here alone.
   return call?.type === TYPE ? (call as StoredCall) : undefined;
@@ -65,7 +65,9 @@ export async function findPendingCall(
 
 /** Removes the call, so that it can be answered once; returns whether it was still there. Throws `store_error`. */
 export async function takePendingCall(store: ResponseStore, scope: string, id: string): Promise<boolean> {
-  return responseIdOfItem(id) !== undefined && fromStore(() => store.delete({ scope, id: pendingCallId(id) }));
+  return (
+    responseIdOfItem(id) !== undefined && fromStore(() => store.delete({ scope, id: recordKey('pendingCall', id) }))
+  );
 }
 
 /** Removes the calls that these items refer to: they can no longer be approved. Throws `store_error`. */

@@ -1,6 +1,6 @@
 /** Reads the limits and the ranking of a search, which the search endpoint and the tool `file_search` have in common. */
 import type { AttributeFilter } from '../../ports/vectors/attributes.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isPresent, isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { SearchWeights } from './fuse.ts';
 import { invalidField, readFilter } from './read-filter.ts';
 
@@ -42,10 +42,6 @@ export function searchTerms(fields: JsonObject, within = ''): SearchTerms {
     scoreThreshold: typeof threshold === 'number' ? threshold : 0,
     weights: readWeights(ranker, hybrid, `${at}.hybrid_search`),
   };
-}
-
-function isPresent(value: unknown): boolean {
-  return value !== undefined && value !== null;
 }
 
 function isWithin(value: unknown, min: number, max: number): value is number {

@@ -6,7 +6,7 @@ import { quotedId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { wholeItem } from '../../protocol/responses/whole-item.ts';
-import { pagePresenter } from '../../protocol/tool-calls/kinds.ts';
+import { queryPresenter } from '../../protocol/tool-calls/kinds.ts';
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;
@@ -15,7 +15,11 @@ const MAX_LIMIT = 100;
  * One page of the items, which are given oldest first, as the client receives them; the newest are listed first unless
  * `order` is `asc`.
  */
-export function itemPage(items: readonly Item[], query: JsonObject, presentItem = pagePresenter(query)): JsonObject {
+export function itemPage(
+  items: readonly Item[],
+  query: JsonObject,
+  presentItem = queryPresenter(query, true),
+): JsonObject {
   return toItemList(selectPage(items, pageQuery(query)), query, presentItem);
 }
 
@@ -67,7 +71,7 @@ export function withoutRepeatedIds(items: readonly Item[]): readonly Item[] {
 export function toItemList(
   { items, hasMore, unknown }: ItemPage,
   query: JsonObject,
-  presentItem = pagePresenter(query),
+  presentItem = queryPresenter(query, true),
 ): JsonObject {
   if (unknown) {
     const message = `No item found with id ${quotedId(query[unknown])}.`;

@@ -12,7 +12,6 @@ import { INVALID_PARAMS, protocolError } from '../../protocol/tool-calls/results
 import {
   foundNamespaces,
   foundText,
-  isSearchOutput,
   namesInText,
   TOOL_SEARCH,
   toolsFound,
@@ -217,7 +216,7 @@ function deferredNames(toolset: Toolset): ReadonlyMap<string, string> {
 /** The tools in an item: with a server under their own names, else under those that the model has for them. */
 function toolsNamedIn(item: Item | undefined): ReturnType<typeof toolsFound> {
   if (!item) return [];
-  if (isSearchOutput(item)) return toolsFound(item.tools);
+  if (item.type === 'tool_search_output') return toolsFound(item.tools);
   if (item.type === 'function_call_output')
     return namesInText(item.output).map((found) => ({ server: undefined, name: found }));
   // A request for approval names its tool as the call does.

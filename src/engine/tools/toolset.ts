@@ -9,7 +9,7 @@ import { isRecord, type JsonObject, plainText, thrownText } from '../../protocol
 import type { ModelNames, ToolForm } from '../../protocol/tool-calls/kind.ts';
 import { kindServing, requestedType, writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { digestedName, modelSafe, namespacedName } from '../../protocol/tool-calls/names/tool-names.ts';
-import { foundText, isSearchOutput, TOOL_SEARCH } from '../../protocol/tool-calls/tool-search-call.ts';
+import { foundText, TOOL_SEARCH } from '../../protocol/tool-calls/tool-search-call.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import type { EndpointRequest } from '../request/endpoint-request.ts';
 import { hasDeferred, toolSearch } from './deferred-tools.ts';
@@ -304,7 +304,7 @@ function withModelNames(
   return items.map((item) => {
     if (isNative(item)) return item;
     const { namespace, name } = item;
-    if (isSearchOutput(item)) return { ...item, output: foundText(item.tools, foundToolName) };
+    if (item.type === 'tool_search_output') return { ...item, output: foundText(item.tools, foundToolName) };
     if (typeof namespace === 'string') {
       // Of another namespace the model knows nothing: a tool that a search found names itself as its namespace.
       const own = plainText(name);
@@ -325,7 +325,7 @@ function needsModelForm(item: Item): boolean {
   return (
     item.namespace !== undefined ||
     item.type === 'mcp_approval_response' ||
-    isSearchOutput(item) ||
+    item.type === 'tool_search_output' ||
     writtenKind(item)?.modelName !== undefined
   );
 }

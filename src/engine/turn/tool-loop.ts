@@ -8,7 +8,7 @@ import type { Item, ListedTool, OutputItem, PartialImage, ToolCallResult, ToolOu
 import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
 import { toolCallKind } from '../../protocol/tool-calls/kinds.ts';
 import { pendingClientCalls } from '../../protocol/tool-calls/pair-calls.ts';
-import { limitImageSize } from '../../protocol/tool-calls/results/output-size.ts';
+import { NO_ROOM } from '../../protocol/tool-calls/results/output-size.ts';
 import { interleaved } from '../../streams/interleaved.ts';
 import { mapStream, singleChunkStream } from '../../streams/pull-stream.ts';
 import { WholeCharacters } from './data/whole-characters.ts';
@@ -204,7 +204,8 @@ async function* callResults(
 ): AsyncGenerator<readonly TurnInput[], void> {
   for await (const { call, outcome: result } of rounds.run(pending, onPartialImage)) {
     const { bytes, plan } = current();
-    const outcome = limitImageSize(result, plan.outputBytes - bytes);
+    const isTooLarge = result.image !== undefined && result.image.result.length > plan.outputBytes - bytes;
+    const outcome = isTooLarge ? NO_ROOM : result;
     outputs.set(call.index, outcome.output);
     loop.onResult?.(call, outcome);
     yield [{ type: 'tool-result', index: call.index, ...outcome }];

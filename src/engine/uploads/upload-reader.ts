@@ -3,7 +3,7 @@ import { type FileStore, fromFiles, type StoredFile } from '../../ports/files/fi
 import type { Limits } from '../../ports/limits.ts';
 import { isUntracked } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { isFileId, quotedId } from '../../protocol/ids.ts';
+import { isObjectId, quotedId } from '../../protocol/ids.ts';
 
 /** An uploaded file with its bytes. */
 export interface Upload {
@@ -53,7 +53,7 @@ export class UploadReader {
   }
 
   private async read(id: string, param: string): Promise<Upload | undefined> {
-    if (!isFileId(id) || isUntracked(this.scope)) return undefined;
+    if (!isObjectId('file', id) || isUntracked(this.scope)) return undefined;
     const key = { scope: this.scope, id };
     const file = await fromFiles(() => this.files.get(key));
     if (!file) return undefined;

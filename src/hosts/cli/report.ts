@@ -1,4 +1,5 @@
 /** What the program prints when it is ready. */
+import { quoteForShell } from '../../protocol/shell-text.ts';
 import { VERSION } from '../../protocol/version.ts';
 
 /** What was found at the start. */
@@ -40,9 +41,4 @@ export function readyLines({ origin, modelServer, models, store, tools, inspect 
     'Codex:',
     `  codex -c model_provider=local -c ${quoteForShell(provider)} -m ${quoteForShell(model)}`,
   ];
-}
-
-/** Quotes the text as one word of a shell: names of models come from the model server. */
-function quoteForShell(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

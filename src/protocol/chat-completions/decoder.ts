@@ -23,23 +23,9 @@ import {
   thinkingPartText,
 } from './reasoning-fields.ts';
 import { ThinkTags, textDeltaEvent } from './think-tags.ts';
-import { type SeeEntry, type ToolCalls, toolCalls } from './tool-calls.ts';
+import { type SeeEntry, ToolCalls } from './tool-calls.ts';
 import { isBlankValue, UnreadFields } from './unread-fields.ts';
 import { costIn, modelInfo, readUsage, usageIn } from './usage.ts';
-
-/** Takes one parsed chunk after another. */
-export interface ChatDecoder {
-  /** Adds what the chunk holds to `events`; throws `ApiError` where it carries an error. */
-  take(chunk: unknown, events: ModelEvent[]): void;
-  /** The same for a chunk that holds this and nothing else. */
-  takePlainDelta(delta: PlainDelta, events: ModelEvent[]): void;
-  /** Adds the `finish` event; throws `upstream_truncated` where the upstream gave no sign of having finished. */
-  end(events: ModelEvent[], sawDone: boolean): void;
-  /** Whether anything of a Chat Completions answer, or an error, has come. */
-  readonly answered: boolean;
-  /** Where the reasoning stood, if there was any. */
-  readonly reasoningField: ReasoningField | undefined;
-}
 
 /** How an answer is read. */
 interface ChatDecoderOptions {
@@ -53,13 +39,11 @@ interface ChatDecoderOptions {
   readonly seeEntry?: SeeEntry;
 }
 
-/** The state of one model call. */
-export function chatDecoder(options: ChatDecoderOptions = {}): ChatDecoder {
-  return new Decoder(options);
-}
-
-class Decoder implements ChatDecoder {
+/** Reads one model call: takes one parsed chunk after another. */
+export class ChatDecoder {
+  /** Whether anything of a Chat Completions answer, or an error, has come. */
   answered = false;
+  /** Where the reasoning stood, if there was any. */
   reasoningField: ReasoningField | undefined = undefined;
   private readonly tags: ThinkTags | undefined;
   private readonly passes: boolean;
@@ -93,13 +77,14 @@ class Decoder implements ChatDecoder {
   private hasBegun = false;
   private readonly seeEntry: SeeEntry;
 
-  constructor({ think = true, passes = false, note, seeEntry }: ChatDecoderOptions) {
+  constructor({ think = true, passes = false, note, seeEntry }: ChatDecoderOptions = {}) {
     this.tags = think ? new ThinkTags(think === 'prompted') : undefined;
     this.passes = passes;
     this.note = note;
     this.seeEntry = seeEntry ?? ((call, entry) => this.takeEntry(call, entry));
   }
 
+  /** Adds what the chunk holds to `events`; throws `ApiError` where it carries an error. */
   take(chunk: unknown, events: ModelEvent[]): void {
     if (!isRecord(chunk)) throw new ApiError('upstream_error', 'The model server sent a chunk that is not an object.');
     this.takeInfo(chunk);
@@ -128,6 +113,7 @@ class Decoder implements ChatDecoder {
     if (typeof choice.stop_reason === 'string') this.stopSequence = choice.stop_reason;
   }
 
+  /** The same for a chunk that holds this and nothing else. */
   takePlainDelta({ text, call, logprobs }: PlainDelta, events: ModelEvent[]): void {
     if (call !== undefined) return this.takeCalls([{ index: call, function: { arguments: text } }], events);
     const before = events.length;
@@ -135,6 +121,7 @@ class Decoder implements ChatDecoder {
     if (events.length > before) this.noteOutput(before, events);
   }
 
+  /** Adds the `finish` event; throws `upstream_truncated` where the upstream gave no sign of having finished. */
   end(events: ModelEvent[], sawDone: boolean): void {
     const before = events.length;
     this.tags?.end(events);
@@ -335,7 +322,7 @@ class Decoder implements ChatDecoder {
     this.emitCitations(events);
     this.hasText = false;
     this.hasOutput = true;
-    this.calls ??= toolCalls(this.seeEntry);
+    this.calls ??= new ToolCalls(this.seeEntry);
     this.calls.take(entries, events);
     this.emitStateBeforeCall(events, before);
     if (events.length > before) this.emitInfo(events);

@@ -5,7 +5,7 @@ import { ApiError } from '../errors.ts';
 import type { ModelEvent } from '../events.ts';
 import { type GrownText, grow, wholeText } from '../grown-text.ts';
 import { objectIn } from '../json/json-text.ts';
-import { type ObjectEnd, objectEnd } from '../json/object-end.ts';
+import { ObjectEnd } from '../json/object-end.ts';
 import { exactText, markedIn, rememberDigits } from '../json/whole-numbers.ts';
 import { isRecord, type JsonObject, plainText, textOrNone } from '../record.ts';
 import type { KnownCall } from './answer-state.ts';
@@ -47,25 +47,11 @@ const MAX_NAME_LENGTH = 256;
 const MAX_NAMELESS_LENGTH = 1024 * 1024;
 const NAMELESS_CALL = 64;
 
-/** Takes the `tool_calls` of one chunk after another and adds the resulting events to `events`. */
-export interface ToolCalls {
-  /** `entries` is the raw `delta.tool_calls`. */
-  take(entries: readonly unknown[], events: ModelEvent[]): void;
-  /** Emits the calls that still wait for arguments; call it before any other event is emitted, and at the end. */
-  settle(events: ModelEvent[]): void;
-  /** Whether any call waits for its arguments. */
-  hasWaiting(): boolean;
-}
-
 /** Receives every entry. */
 export type SeeEntry = (call: KnownCall, entry: JsonObject) => void;
 
 /** The calls of one model call. `seen` receives every entry unchanged, and the call it belongs to. */
-export function toolCalls(seen: SeeEntry = () => {}): ToolCalls {
-  return new CallReader(seen);
-}
-
-class CallReader implements ToolCalls {
+export class ToolCalls {
   private readonly seen: SeeEntry;
   /** Calls with a name that wait for arguments. */
   private readonly open = new Set<Call>();
@@ -78,10 +64,11 @@ class CallReader implements ToolCalls {
   private chunk = 0;
   private nameless = 0;
 
-  constructor(seen: SeeEntry) {
+  constructor(seen: SeeEntry = () => {}) {
     this.seen = seen;
   }
 
+  /** `entries` is the raw `delta.tool_calls`. */
   take(entries: readonly unknown[], events: ModelEvent[]): void {
     this.chunk += 1;
     for (const raw of entries) {
@@ -107,6 +94,7 @@ class CallReader implements ToolCalls {
     }
   }
 
+  /** Emits the calls that still wait for arguments; call it before any other event is emitted, and at the end. */
   settle(events: ModelEvent[]): void {
     this.settleOpen(events);
     for (const call of this.holding) {
@@ -128,6 +116,7 @@ class CallReader implements ToolCalls {
     }
   }
 
+  /** Whether any call waits for its arguments. */
   hasWaiting(): boolean {
     return this.open.size > 0 || this.holding.size > 0;
   }
@@ -177,7 +166,7 @@ function startsAnother(call: Call, entry: Entry, chunk: number): boolean {
 
 /** Each character is read once, and only if an upstream repeats names: most never do. */
 function hasWholeObject(call: Call): boolean {
-  call.end ??= objectEnd();
+  call.end ??= new ObjectEnd();
   call.end.take(wholeText(call.unread));
   call.unread = { text: '', tail: '' };
   return call.end.isReached();
@@ -218,7 +207,7 @@ function newArguments(call: Call, fragment: string): string {
 function continuesText(text: string, tail: string, fragment: string): boolean {
   if (fragment.length < text.length + tail.length) return false;
   if (!fragment.startsWith(text) || !fragment.startsWith(tail, text.length)) return false;
-  const end = objectEnd();
+  const end = new ObjectEnd();
   end.take(fragment);
   return !end.isMissed();
 }

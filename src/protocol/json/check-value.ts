@@ -42,15 +42,10 @@ function compileChecks(schema: JsonObject): Checks | undefined {
     // The casts: a copy of a schema is one.
     const short = withoutSlowKeywords(schema, new Set()) as JsonObject;
     const long = withoutSlowKeywords(schema, new Set(['uniqueItems'])) as JsonObject;
-    return { short: newValidator(short), long: newValidator(long) };
+    return { short: new Validator(short, '2020-12', true), long: new Validator(long, '2020-12', true) };
   } catch {
     return undefined;
   }
-}
-
-/** Interpreted, not compiled: the schema may come from a third-party server, and must not become code here. */
-function newValidator(schema: JsonObject): Validator {
-  return new Validator(schema, '2020-12', true);
 }
 
 /** A copy of a schema, or of a part of one. A property may have a keyword's name, but its schema is an object. */
@@ -107,7 +102,7 @@ function compilePlainCheck(schema: JsonObject): PlainCheck | undefined {
   const widths = [1];
   try {
     // The cast: the plain part of an object is one.
-    const validator = newValidator(plainPart(schema, widths) as JsonObject);
+    const validator = new Validator(plainPart(schema, widths) as JsonObject, '2020-12', true);
     return { validator, width: widths.reduce((widest, width) => Math.max(widest, width)) };
   } catch {
     return undefined;

@@ -1,19 +1,5 @@
 /** Finds the end of a JSON object that is still being written, reading each character once. */
 
-/** Reads the text piece by piece. */
-export interface ObjectEnd {
-  take(text: string): void;
-  /** Whether the text so far is one object from its first brace to its last, ignoring surrounding blanks. */
-  isReached(): boolean;
-  /** Whether the text is no object, or goes on behind one. */
-  isMissed(): boolean;
-}
-
-/** Before the first character. Only braces are counted; the content is for the tool to validate. */
-export function objectEnd(): ObjectEnd {
-  return new BraceCounter();
-}
-
 /** How far a text has been read as one object. */
 export interface ObjectReading {
   readonly phase: 'before' | 'inside' | 'after' | 'other';
@@ -27,14 +13,15 @@ export const OBJECT_START: ObjectReading = { phase: 'before', depth: 0, inText: 
 
 /** The reading after this piece of the text. */
 export function readObject(reading: ObjectReading, text: string): ObjectReading {
-  const counter = new BraceCounter(reading);
+  const counter = new ObjectEnd(reading);
   counter.take(text);
   return counter.reading();
 }
 
 const BLANK = /\s/;
 
-class BraceCounter implements ObjectEnd {
+/** Reads a text piece by piece. Only braces are counted; the content is for the tool to validate. */
+export class ObjectEnd {
   private depth: number;
   private phase: ObjectReading['phase'];
   private inText: boolean;
@@ -56,10 +43,12 @@ class BraceCounter implements ObjectEnd {
     for (const character of text) this.read(character);
   }
 
+  /** Whether the text so far is one object from its first brace to its last, ignoring surrounding blanks. */
   isReached(): boolean {
     return this.phase === 'after';
   }
 
+  /** Whether the text is no object, or goes on behind one. */
   isMissed(): boolean {
     return this.phase === 'other';
   }

@@ -1,6 +1,7 @@
 /** The terms that a request sets for a tool that a server runs: which fields are known here, and which of the others forbid something. */
 import { isRecord, type JsonObject } from '../record.ts';
-import { supportedTerms } from '../tool-calls/kinds.ts';
+import { kindServing, requestedType } from '../tool-calls/kinds.ts';
+import { mcpCall } from '../tool-calls/mcp-call.ts';
 
 /** Words of a field's name that say that it restricts. */
 const RESTRICTING: ReadonlySet<string> = new Set([
@@ -21,7 +22,8 @@ export function isRestricting(field: string): boolean {
  * tool must not run. Empty for a tool of a type that no server runs.
  */
 export function unsupportedTerms(tool: JsonObject): readonly string[] {
-  const kept = supportedTerms(tool.type);
+  const kind = tool.type === 'mcp' ? mcpCall : kindServing(String(requestedType(tool.type)));
+  const kept = kind?.keptTerms;
   if (!kept) return [];
   const unkept = Object.keys(tool)
     .filter(isRestricting)

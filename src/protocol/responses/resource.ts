@@ -66,11 +66,6 @@ export function startedResource({ id, createdAt, body, tools }: ResourceStart): 
   };
 }
 
-/** The same as it is stored: without its `output`, which is stored beside it. */
-export function startedFields({ output: _, ...fields }: JsonObject): JsonObject {
-  return fields;
-}
-
 /** The resource in the store and, with the client's presentation, in the last event and in a JSON answer. */
 export function endedResource(
   started: JsonObject,

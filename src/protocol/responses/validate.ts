@@ -2,7 +2,7 @@
 
 import { ApiError } from '../errors.ts';
 import { bodyFields } from '../json/json-shape.ts';
-import { isRecord, type JsonObject } from '../record.ts';
+import { isPresent, isRecord, type JsonObject } from '../record.ts';
 import { NO_LIMITS, type RequestLimits, toolCount } from './bring-limits.ts';
 import { additionalTools } from './input-items.ts';
 import { expectedInstead, invalid, pathText, refuseLong } from './invalid.ts';
@@ -23,8 +23,8 @@ export function validateCreate(value: unknown, limits: RequestLimits = NO_LIMITS
   if (previousId && conversation)
     throw new ApiError('mutually_exclusive_parameters', TWO_PASTS, { param: 'conversation' });
   const { input, tools } = body;
-  if (isOmitted(input) && !previousId && !conversation) throw missingField(['input']);
-  if (!isOmitted(input) && typeof input !== 'string') {
+  if (!isPresent(input) && !previousId && !conversation) throw missingField(['input']);
+  if (isPresent(input) && typeof input !== 'string') {
     if (!Array.isArray(input)) throw wrongFieldType(['input'], 'a string or an array of items', input);
     refuseLong('input', input.length, limits.inputItems);
     checkItems(input, 'input', hasUploads);
@@ -37,7 +37,7 @@ export function validateCreate(value: unknown, limits: RequestLimits = NO_LIMITS
       });
     }
   }
-  if (!isOmitted(tools)) {
+  if (isPresent(tools)) {
     if (!Array.isArray(tools)) throw wrongFieldType(['tools'], 'an array of objects', tools);
     refuseLong('tools', toolCount(tools), limits.tools);
     checkTools(tools, ['tools']);
@@ -82,7 +82,7 @@ const NO_FILES = 'Uploaded files are not supported here; send a URL or a data UR
 
 function checkParts(parts: unknown, path: Path, isRequired: boolean, hasUploads: boolean): void {
   if (typeof parts === 'string') return;
-  if (isOmitted(parts)) {
+  if (!isPresent(parts)) {
     if (isRequired) throw missingField(path);
     return;
   }
@@ -131,10 +131,6 @@ function checkWith(schema: ReturnType<typeof itemSchemas>[string] | undefined, v
 
 function ownValue<Value>(table: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(table, name) ? table[name] : undefined;
-}
-
-function isOmitted(value: unknown): boolean {
-  return value === undefined || value === null;
 }
 
 function missingField(path: Path): ApiError {

@@ -1,6 +1,6 @@
 /** Client items as OpenAI lists them: with OpenAI's defaults for omitted fields. */
 import type { Item } from '../items.ts';
-import { isRecord } from '../record.ts';
+import { isPresent, isRecord } from '../record.ts';
 
 /**
  * The item with the `detail` of its images, which OpenAI's types always have; the same object if nothing was omitted.
@@ -13,5 +13,5 @@ export function wholeItem(item: Item): Item {
 }
 
 function lacksDetail(part: unknown): part is Readonly<Record<string, unknown>> {
-  return isRecord(part) && part.type === 'input_image' && (part.detail === undefined || part.detail === null);
+  return isRecord(part) && part.type === 'input_image' && !isPresent(part.detail);
 }

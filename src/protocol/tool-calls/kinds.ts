@@ -16,7 +16,8 @@ import { localShellCall, shellCall } from './shell-calls.ts';
 import { clientToolSearchCall, TOOL_SEARCH, toolSearchCall } from './tool-search-call.ts';
 import { webSearchCall } from './web-search-call.ts';
 
-const KINDS: Readonly<Record<ToolCallType, WrittenToolCallKind>> = {
+/** The call types by the type of their items. */
+export const CALL_KINDS: Readonly<Record<ToolCallType, WrittenToolCallKind>> = {
   function_call: functionCall,
   custom_tool_call: customToolCall,
   mcp_call: mcpCall,
@@ -30,7 +31,8 @@ const KINDS: Readonly<Record<ToolCallType, WrittenToolCallKind>> = {
   file_search_call: fileSearchCall,
 };
 
-const CLIENT_KINDS: Readonly<Record<ToolForm['kind'], WrittenToolCallKind>> = {
+/** The call types of tools that the client runs. */
+export const CLIENT_CALL_KINDS: Readonly<Record<ToolForm['kind'], WrittenToolCallKind>> = {
   function: functionCall,
   custom: customToolCall,
   shell: shellCall,
@@ -39,7 +41,7 @@ const CLIENT_KINDS: Readonly<Record<ToolForm['kind'], WrittenToolCallKind>> = {
   tool_search: clientToolSearchCall,
 };
 
-const KIND_BY_TYPE: ReadonlyMap<string, WrittenToolCallKind> = new Map(Object.entries(KINDS));
+const KIND_BY_TYPE: ReadonlyMap<string, WrittenToolCallKind> = new Map(Object.entries(CALL_KINDS));
 
 /** An item, of which only the fields that decide its type are read. */
 interface TypedItem {
@@ -48,19 +50,9 @@ interface TypedItem {
   readonly results?: unknown;
 }
 
-/** The call type of this name. */
-export function callKind(type: ToolCallType): WrittenToolCallKind {
-  return KINDS[type];
-}
-
-/** The call type of a tool that the client runs. */
-export function clientCallKind({ kind }: Pick<ToolForm, 'kind'>): WrittenToolCallKind {
-  return CLIENT_KINDS[kind];
-}
-
 /** Whether the client runs tools of this type. */
 export function isClientTool(type: unknown): type is ToolForm['kind'] {
-  return typeof type === 'string' && Object.hasOwn(CLIENT_KINDS, type);
+  return typeof type === 'string' && Object.hasOwn(CLIENT_CALL_KINDS, type);
 }
 
 /** The call type of an item; undefined for an item that is not a tool call. */
@@ -80,11 +72,6 @@ export function kindServing(tool: string | undefined): WrittenToolCallKind | und
   return tool === undefined ? undefined : [...KIND_BY_TYPE.values()].find((kind) => kind.tool === tool);
 }
 
-/** The restricting fields of a request's tool of this type that are kept to here; undefined if no server runs such tools. */
-export function supportedTerms(type: unknown): readonly string[] | undefined {
-  return type === 'mcp' ? mcpCall.keptTerms : kindServing(String(requestedType(type)))?.keptTerms;
-}
-
 /** A call with its answer: that of a client or of a search is a separate item, another tool's is in the same one. */
 export function answeredToolCall(item: Item, outputs: ReadonlyMap<Item, Item>): AnsweredToolCall | undefined {
   const answer = outputs.get(item);
@@ -93,7 +80,7 @@ export function answeredToolCall(item: Item, outputs: ReadonlyMap<Item, Item>): 
 }
 
 const TYPE_BY_ALIAS: ReadonlyMap<unknown, string> = new Map(
-  Object.values(KINDS).flatMap(({ tool, toolAliases = [] }) =>
+  Object.values(CALL_KINDS).flatMap(({ tool, toolAliases = [] }) =>
     tool === undefined ? [] : toolAliases.map((alias) => [alias, tool] as const),
   ),
 );
@@ -106,21 +93,21 @@ export function requestedType(type: unknown): unknown {
 /** The schemas of items that clients send, by their type. */
 export function callItemSchemas(): Readonly<Record<string, z.ZodType>> {
   return Object.fromEntries(
-    Object.values(KINDS).flatMap(({ type, itemSchema }) => (itemSchema ? [[type, itemSchema()]] : [])),
+    Object.values(CALL_KINDS).flatMap(({ type, itemSchema }) => (itemSchema ? [[type, itemSchema()]] : [])),
   );
 }
 
 /** The schemas of tools that requests bring, by their type. */
 export function hostedToolSchemas(): Readonly<Record<string, z.ZodType>> {
   return Object.fromEntries(
-    Object.values(KINDS).flatMap(({ tool, toolSchema }) =>
+    Object.values(CALL_KINDS).flatMap(({ tool, toolSchema }) =>
       tool !== undefined && toolSchema ? [[tool, toolSchema()]] : [],
     ),
   );
 }
 
 const ANSWER_BY_TYPE: ReadonlyMap<string, NonNullable<WrittenToolCallKind['answeredBy']>> = new Map(
-  Object.values(KINDS).flatMap(({ answeredBy: answer }) => (answer ? [[answer.type, answer]] : [])),
+  Object.values(CALL_KINDS).flatMap(({ answeredBy: answer }) => (answer ? [[answer.type, answer]] : [])),
 );
 
 /** Whether the item is a call that the client must answer. */
@@ -173,11 +160,6 @@ export function itemPresenter(include: unknown, isPage = false): PresentItem {
 }
 
 /** The same from a request's query; SDKs write `include[]`, and not every framework removes the brackets. */
-export function queryPresenter(query: JsonObject): PresentItem {
-  return itemPresenter(query.include ?? query['include[]']);
-}
-
-/** The same for a page of items. */
-export function pagePresenter(query: JsonObject): PresentItem {
-  return itemPresenter(query.include ?? query['include[]'], true);
+export function queryPresenter(query: JsonObject, isPage = false): PresentItem {
+  return itemPresenter(query.include ?? query['include[]'], isPage);
 }

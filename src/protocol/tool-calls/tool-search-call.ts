@@ -115,8 +115,3 @@ export function namesInText(text: unknown): readonly string[] {
   const { found } = objectIn(text) ?? {};
   return Array.isArray(found) ? found.filter((name) => typeof name === 'string') : [];
 }
-
-/** Whether the item is the output of a search. */
-export function isSearchOutput({ type }: Item): boolean {
-  return type === 'tool_search_output';
-}

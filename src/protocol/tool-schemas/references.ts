@@ -4,9 +4,6 @@ import { isRecord, type JsonObject } from '../record.ts';
 /** A chain of references that is longer ends nowhere. */
 const MAX_HOPS = 32;
 
-/** A reference that stays valid wherever it stands: to the whole schema, or to one of its definitions. */
-const LASTING = /^#(?:\/(?:\$defs|definitions)\/[^/]+)?$/;
-
 /** The schema at the reference; undefined if there is none in this document. */
 export function schemaAt(root: JsonObject, reference: string): unknown {
   if (!reference.startsWith('#')) return undefined;
@@ -25,11 +22,6 @@ export function schemaAt(root: JsonObject, reference: string): unknown {
     place = (place as JsonObject)[name];
   }
   return typeof place === 'boolean' || isRecord(place) ? place : undefined;
-}
-
-/** Whether the reference may be kept, since the definitions are kept. */
-export function isLastingReference(root: JsonObject, reference: string): boolean {
-  return LASTING.test(reference) && schemaAt(root, reference) !== undefined;
 }
 
 /** The schema, or at the end of its references the one that it stands for; fields beside a reference are added. */

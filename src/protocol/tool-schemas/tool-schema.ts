@@ -2,7 +2,10 @@
 import { isRecord, type JsonObject, recordsIn } from '../record.ts';
 import { DIALECT_RULES, type DialectRules, type SchemaDialect } from './dialects.ts';
 import { setProperty, withoutUnions } from './merged.ts';
-import { besideReference, isLastingReference, resolveReferences, schemaAt } from './references.ts';
+import { besideReference, resolveReferences, schemaAt } from './references.ts';
+
+/** A reference that stays valid wherever it stands: to the whole schema, or to one of its definitions. */
+const LASTING_REFERENCE = /^#(?:\/(?:\$defs|definitions)\/[^/]+)?$/;
 
 /** A schema as a server accepts it. */
 export interface LooseSchema {
@@ -138,9 +141,10 @@ class Walk {
 
   private reference({ $ref: _, ...keywords }: JsonObject, reference: string, depth: number): unknown {
     this.changes += 1;
-    if (this.rules.references && isLastingReference(this.root, reference))
-      return { ...this.object(keywords, depth), $ref: reference };
     const target = schemaAt(this.root, reference);
+    // The definitions are kept.
+    if (this.rules.references && LASTING_REFERENCE.test(reference) && target !== undefined)
+      return { ...this.object(keywords, depth), $ref: reference };
     if (target === undefined || !this.mayCopy([reference], target)) {
       this.leaveOut('$ref');
       return this.object(keywords, depth);

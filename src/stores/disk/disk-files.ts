@@ -1,6 +1,5 @@
 /** Keeps uploaded files in a folder, for one machine; they survive restarts. */
 
-import { hash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import {
@@ -19,7 +18,7 @@ import {
 import { checkOptions, isFunction, milliseconds } from '../../ports/host/options-check.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { OneAtATime } from '../files/one-at-a-time.ts';
-import { HOUR_MS } from '../store-parts.ts';
+import { digestText, HOUR_MS } from '../store-parts.ts';
 import { Drafts } from './drafts.ts';
 import { ifAbsent, readBytes, syncFolder, writeWhole } from './file-bytes.ts';
 
@@ -163,11 +162,11 @@ class DiskFiles implements FileStore {
   }
 
   private folderOfTenant(scope: string): string {
-    return join(this.root, 'tenants', hexDigest(scope));
+    return join(this.root, 'tenants', digestText(scope, 'hex'));
   }
 
   private folderOf({ scope, id }: ResponseKey): string {
-    return join(this.folderOfTenant(scope), hexDigest(id));
+    return join(this.folderOfTenant(scope), digestText(id, 'hex'));
   }
 
   /** Writes an empty file whose name has the file's expiry, so that a sweep need not read every description. */
@@ -177,7 +176,7 @@ class DiskFiles implements FileStore {
   }
 
   private markOf({ scope, id }: ResponseKey, expiresAt: number): string {
-    return join(this.marks, [Math.ceil(expiresAt), hexDigest(scope), hexDigest(id)].join('-'));
+    return join(this.marks, [Math.ceil(expiresAt), digestText(scope, 'hex'), digestText(id, 'hex')].join('-'));
   }
 
   private get marks(): string {
@@ -200,8 +199,3 @@ class DiskFiles implements FileStore {
 }
 
 const MARK = /^(\d{1,16})-([0-9a-f]{64})-([0-9a-f]{64})$/;
-
-/** A digest of the JSON, which can escape every string, even lone surrogates that UTF-8 cannot encode. */
-function hexDigest(text: string): string {
-  return hash('sha256', JSON.stringify(text));
-}

@@ -69,20 +69,18 @@ function splitSealed(text: unknown): readonly string[] | undefined {
 
 function encrypt(key: KeyObject, text: string, place: Place): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES }).setAAD(placeBytes(place));
+  const cipher = createCipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES }).setAAD(
+    Buffer.from(JSON.stringify(place)),
+  );
   return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
 }
 
 function decrypt(key: KeyObject, sealed: Buffer, place: Place): string {
   const tag = sealed.subarray(sealed.length - TAG_BYTES);
   const decipher = createDecipheriv(ALGORITHM, key, sealed.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
-  decipher.setAAD(placeBytes(place)).setAuthTag(tag);
+  decipher.setAAD(Buffer.from(JSON.stringify(place))).setAuthTag(tag);
   const text = decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES));
   return Buffer.concat([text, decipher.final()]).toString('utf8');
-}
-
-function placeBytes(place: Place): Buffer {
-  return Buffer.from(JSON.stringify(place));
 }
 
 /** Without the scope, which may identify a person. */

@@ -13,7 +13,7 @@ import {
 } from '../../ports/store.ts';
 import { tooManyBytes } from '../../ports/store-error.ts';
 import type { Item } from '../../protocol/items.ts';
-import { digestBytes } from '../store-parts.ts';
+import { boundedInteger, digestBytes } from '../store-parts.ts';
 import type { PostgresPlace } from './responses.ts';
 import { firstField, type PostgresTables } from './schema.ts';
 
@@ -31,7 +31,7 @@ export function postgresConversations({ queries, tables, ttlMs, now }: PostgresP
     const texts = items.map((item) => JSON.stringify(item));
     const ids = items.map(({ id }) => (typeof id === 'string' ? digestBytes(id) : null));
     const fence = [turn ? digestBytes(turn.id) : null, turn?.epoch ?? 0];
-    const values = [ids, texts, bigintBound(maxBytes), onKnown === 'refuse', ...fence];
+    const values = [ids, texts, boundedInteger(maxBytes), onKnown === 'refuse', ...fence];
     for (let tries = 0; tries < MAX_APPEND_TRIES; tries += 1) {
       const rows = await run(sql.append, key, now() + ttlMs, ...values);
       const answer = firstField(rows, 'answer');
@@ -72,7 +72,7 @@ export function postgresConversations({ queries, tables, ttlMs, now }: PostgresP
     },
     append,
     async items(key, maxBytes) {
-      const rows = await run(sql.items, key, bigintBound(maxBytes));
+      const rows = await run(sql.items, key, boundedInteger(maxBytes));
       if (firstField(rows, 'is_too_much') === true) throw tooManyBytes(Number(maxBytes));
       return withinBytes(parseItemRows(rows), maxBytes);
     },
@@ -88,11 +88,6 @@ export function postgresConversations({ queries, tables, ttlMs, now }: PostgresP
 
 /** An append fails only because another one succeeds, so that this many are never needed. */
 const MAX_APPEND_TRIES = 1000;
-
-/** A number that PostgreSQL accepts as a bigint. */
-function bigintBound(maxBytes = Number.MAX_SAFE_INTEGER): number {
-  return Math.floor(Math.min(maxBytes, Number.MAX_SAFE_INTEGER));
-}
 
 function parseItemRows(rows: readonly unknown[]): readonly Item[] {
   // The casts: this is the selected column, empty in a row without an item, and only `append` writes it.

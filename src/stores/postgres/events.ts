@@ -1,8 +1,8 @@
 /** Event logs in PostgreSQL: one row each, and one row for some of their events, as they were appended. */
-import type { EventLog, LogAppend, LogHead, LogPage } from '../../ports/background/event-log.ts';
+import type { EventLog, LogAppend, LogPage } from '../../ports/background/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { joinTexts, originalText, splitTexts, storableText } from '../../protocol/json/storable-text.ts';
-import { digestBytes } from '../store-parts.ts';
+import { boundedInteger, digestBytes, toLogHead } from '../store-parts.ts';
 import { AppendBatches, type KeyedAppend } from './append-batches.ts';
 import type { PostgresPlace } from './responses.ts';
 import type { PostgresTables } from './schema.ts';
@@ -42,7 +42,7 @@ export function postgresEvents({ queries, tables, now }: PostgresPlace): EventLo
   return {
     isShared: true,
     async begin({ scope, id }, { epoch, request, expiresAt }) {
-      const values = [digestBytes(scope), digestBytes(id), toBigint(expiresAt), epoch, storableText(request)];
+      const values = [digestBytes(scope), digestBytes(id), boundedInteger(expiresAt), epoch, storableText(request)];
       await queries.query(sql.begin, values);
     },
     append: (key, append) => batches.append(key, append),
@@ -53,11 +53,11 @@ export function postgresEvents({ queries, tables, now }: PostgresPlace): EventLo
       return head && { ...head, request: originalText(row.request), state: originalText(row.state) };
     },
     async end(key, epoch, until) {
-      return (await run(sql.end, key, epoch, toBigint(until))).length > 0;
+      return (await run(sql.end, key, epoch, boundedInteger(until))).length > 0;
     },
     async read(key, after, maxBytes) {
       // The cast: these are the columns.
-      const rows = (await run(sql.read, key, after + 1, toBigint(maxBytes))) as readonly PageRow[];
+      const rows = (await run(sql.read, key, after + 1, boundedInteger(maxBytes))) as readonly PageRow[];
       return toLogPage(rows, after + 1, maxBytes);
     },
     async heads(keys) {
@@ -72,15 +72,10 @@ export function postgresEvents({ queries, tables, now }: PostgresPlace): EventLo
   };
 }
 
-/** A whole number that the column takes. */
-function toBigint(value: number): number {
-  return Math.floor(Math.min(value, Number.MAX_SAFE_INTEGER));
-}
-
 /** The columns of the changed logs, and those of the rows of their events, which name their log by its index. */
 function appendColumns(appends: readonly KeyedAppend[]): readonly (readonly unknown[])[] {
   const logs = appends.map(({ key: { scope, id }, append: { epoch, from, events, state, endsUntil } }, place) => {
-    const until = endsUntil === undefined ? null : toBigint(endsUntil);
+    const until = endsUntil === undefined ? null : boundedInteger(endsUntil);
     return [place, digestBytes(scope), digestBytes(id), epoch, from, from + events.length, storableText(state), until];
   });
   const rows = appends.flatMap(({ append }, place) => toEventRows(append, place));
@@ -110,10 +105,6 @@ function pageEnd(events: readonly string[], start: number, maxBytes: number): nu
     if (left < 0) return Math.max(index, start + 1);
   }
   return events.length;
-}
-
-function toLogHead({ epoch, next, ended }: HeadRow): LogHead | undefined {
-  return epoch === null ? undefined : { epoch: Number(epoch), next: Number(next), ended };
 }
 
 /** The first row may begin before `from`. */

@@ -198,7 +198,7 @@ class PgVectors implements VectorIndex {
   }
 
   async extendClaim(claim: IndexingClaim, until: number): Promise<boolean> {
-    return (await this.rows(this.sql.extend, ...claimValues(claim), until)).length > 0;
+    return (await this.rows(this.sql.extend, ...[...fileDigests(claim.file), claim.epoch], until)).length > 0;
   }
 
   async addChunks(claim: IndexingClaim, from: number, chunks: readonly Chunk[]): Promise<boolean> {
@@ -210,7 +210,7 @@ class PgVectors implements VectorIndex {
   }
 
   async endClaim(claim: IndexingClaim, end: IndexingEnd): Promise<boolean> {
-    const key = claimValues(claim);
+    const key = [...fileDigests(claim.file), claim.epoch];
     if (end.status === 'retry') return (await this.rows(this.sql.retry, ...key, end.at)).length > 0;
     const error = end.status === 'failed' ? JSON.stringify(end.error) : null;
     return (await this.rows(this.sql.end, ...key, end.status, error)).length > 0;
@@ -224,7 +224,7 @@ class PgVectors implements VectorIndex {
     const add = (value: unknown) => `$${values.push(value)}`;
     const { filter, limit } = query;
     const wanted = add(stores.map(({ number }) => number));
-    const distance = `c.embedding <=> ${add(vectorLiteral(embedding))}::text::vector`;
+    const distance = `c.embedding <=> ${add(`[${embedding.join(',')}]`)}::text::vector`;
     const matching = filter ? filterCondition(filter, add) : 'true';
     const { chunks, files } = this.tables;
     const sql = `
@@ -254,7 +254,7 @@ class PgVectors implements VectorIndex {
     const { scope, store } = claim.file;
     // Locks the vector store first, as every transaction that locks both does, to avoid a deadlock.
     const [vectorStore] = await queryRows(client, this.sql.lockStore, ...keyDigests({ scope, id: store }));
-    const [file] = await queryRows(client, this.sql.lockFile, ...claimValues(claim));
+    const [file] = await queryRows(client, this.sql.lockFile, ...[...fileDigests(claim.file), claim.epoch]);
     if (!vectorStore || !file) return false;
     const dimensions = Number(vectorStore.dimensions ?? chunks[0]?.embedding.length ?? 0);
     const other = chunks.find(({ embedding }) => embedding.length !== dimensions);
@@ -262,7 +262,7 @@ class PgVectors implements VectorIndex {
     if (dimensions > 0) await queryRows(client, this.sql.setDimensions, vectorStore.number, dimensions);
     const freed = Number(firstField(await queryRows(client, this.sql.removeChunks, file.number, from), 'bytes'));
     const texts = chunks.map(({ text }) => storableChunkText(text));
-    const vectors = chunks.map(({ embedding }) => vectorLiteral(embedding));
+    const vectors = chunks.map(({ embedding }) => `[${embedding.join(',')}]`);
     const columns = [texts, vectors, texts.map(lowerCaseWords), this.language];
     await queryRows(client, this.sql.addChunks, file.number, vectorStore.number, from, ...columns);
     const bytes = chunks.reduce((sum, chunk) => sum + chunkBytes(chunk), 0) - freed;
@@ -351,10 +351,6 @@ function fileDigests({ scope, store, id }: VectorFileKey): readonly Uint8Array[]
   return [digestBytes(scope), digestBytes(store), digestBytes(id)];
 }
 
-function claimValues({ file, epoch }: IndexingClaim): readonly unknown[] {
-  return [...fileDigests(file), epoch];
-}
-
 function optionalDigest(text: string | undefined): Uint8Array | null {
   return text === undefined ? null : digestBytes(text);
 }
@@ -364,11 +360,6 @@ function newFileValues({ attributes, ...body }: NewVectorFile, store: unknown): 
   const notes = [toJsonb(attributes), JSON.stringify(attributes)];
   const key = [digestBytes(scope), store, digestBytes(id), idSortKey(id), optionalDigest(batch), createdAt];
   return [...key, ...notes, JSON.stringify(body)];
-}
-
-/** As pgvector reads it. */
-function vectorLiteral(embedding: Float32Array): string {
-  return `[${embedding.join(',')}]`;
 }
 
 function parseColumn<Value>(text: unknown): Value {

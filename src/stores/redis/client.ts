@@ -85,8 +85,3 @@ export function redisKeys(prefix: string): RedisKeys {
     `{${prefix}:${digestText(key.scope)}}:${kind}:${digestText(key.id)}`;
   return { response: keyNames('response'), conversation: keyNames('conversation'), events: keyNames('events') };
 }
-
-/** A number of bytes that Lua reads exactly. */
-export function luaBound(maxBytes = Number.MAX_SAFE_INTEGER): string {
-  return String(Math.min(maxBytes, Number.MAX_SAFE_INTEGER));
-}

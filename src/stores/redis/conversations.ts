@@ -11,8 +11,8 @@ import {
 } from '../../ports/store.ts';
 import { tooManyBytes } from '../../ports/store-error.ts';
 import type { Item } from '../../protocol/items.ts';
-import { digestText } from '../store-parts.ts';
-import { luaBound, type RedisScript, redisScript } from './client.ts';
+import { boundedInteger, digestText } from '../store-parts.ts';
+import { type RedisScript, redisScript } from './client.ts';
 import type { RedisPlace } from './responses.ts';
 
 /** Separates the texts of items that are sent to a script as one argument: JSON has no such character unescaped. */
@@ -234,11 +234,19 @@ export function redisConversations({ run, keys, ttlMs }: RedisPlace): Conversati
         .join(SEPARATOR);
       const token = onKnown === 'refuse' ? randomUUID() : '';
       const fence = [turn ? digestText(turn.id) : '', String(turn?.epoch ?? 0)];
-      const answer = await run(APPEND, keys.conversation(key), life, texts, luaBound(maxBytes), token, ...fence);
+      const answer = await run(
+        APPEND,
+        keys.conversation(key),
+        life,
+        texts,
+        String(boundedInteger(maxBytes)),
+        token,
+        ...fence,
+      );
       return REFUSALS.get(Number(answer)) ?? answer === 1;
     },
     async items(key, maxBytes) {
-      const texts = await readTexts(ITEMS, keys.conversation(key), luaBound(maxBytes));
+      const texts = await readTexts(ITEMS, keys.conversation(key), String(boundedInteger(maxBytes)));
       if (!Array.isArray(texts)) throw tooManyBytes(Number(maxBytes));
       return withinBytes(texts.map(parseListEntry), maxBytes);
     },
@@ -253,7 +261,9 @@ export function redisConversations({ run, keys, ttlMs }: RedisPlace): Conversati
     },
     async find(key, itemIds) {
       if (itemIds.length === 0) return [];
-      return (await readTexts(FIND, keys.conversation(key), ...itemIds.map(digestText))).map(parseListEntry);
+      return (await readTexts(FIND, keys.conversation(key), ...itemIds.map((id) => digestText(id)))).map(
+        parseListEntry,
+      );
     },
     async removeItem(key, itemId) {
       return Number(await run(REMOVE_ITEM, keys.conversation(key), digestText(itemId))) > 0;

@@ -1,7 +1,8 @@
 /** Event logs in Redis: each is a hash, so that it expires as a whole, with a field for each event under its number. */
 import type { EventLog, LogHead } from '../../ports/background/event-log.ts';
 import { joinTexts, originalText, storableText } from '../../protocol/json/storable-text.ts';
-import { luaBound, redisScript } from './client.ts';
+import { boundedInteger, toLogHead } from '../store-parts.ts';
+import { redisScript } from './client.ts';
 import type { RedisPlace } from './responses.ts';
 
 const BEGIN = redisScript(`
@@ -76,7 +77,9 @@ export function redisEvents({ run, keys, now }: RedisPlace): EventLog {
     const [first = '', ...others] = names;
     // The cast: that is the script's result.
     const rows = (await run(HEADS, first, ...others)) as readonly HeadFields[];
-    return Array.from(rows, (fields, index) => [names[index] ?? '', parseHeadFields(fields)] as const);
+    return Array.from(rows, ([epoch, next, ended], index) => {
+      return [names[index] ?? '', toLogHead({ epoch, next, ended })] as const;
+    });
   }
 
   return {
@@ -102,10 +105,11 @@ export function redisEvents({ run, keys, now }: RedisPlace): EventLog {
       return (await run(END, keys.events(key), String(epoch), remainingMs(until))) === 1;
     },
     async read(key, after, maxBytes) {
-      const found = await run(READ, keys.events(key), String(after + 1), luaBound(maxBytes));
+      const found = await run(READ, keys.events(key), String(after + 1), String(boundedInteger(maxBytes)));
       // The cast: that is the script's result.
       const [fields, texts] = (found ?? [[null], []]) as readonly [HeadFields, readonly string[]];
-      const head = parseHeadFields(fields);
+      const [epoch, next, ended] = fields;
+      const head = toLogHead({ epoch, next, ended });
       return head && { ...head, from: Math.min(after + 1, head.next), events: texts.map(originalText) };
     },
     async heads(logKeys) {
@@ -120,8 +124,4 @@ export function redisEvents({ run, keys, now }: RedisPlace): EventLog {
       return (await run(DELETE, keys.events(key))) === 1;
     },
   };
-}
-
-function parseHeadFields([epoch, next, ended]: HeadFields): LogHead | undefined {
-  return epoch === null ? undefined : { epoch: Number(epoch), next: Number(next), ended: ended === '1' };
 }

@@ -1,8 +1,8 @@
 /** Responses in Redis: each is a string, the digest of its previous id on the first line and its JSON on the second. */
 import { type ResponseKey, type StoredResponse, storedVersion, withinBytes } from '../../ports/store.ts';
 import { tooManyBytes } from '../../ports/store-error.ts';
-import { digestText, type ResponseMethods } from '../store-parts.ts';
-import { luaBound, type RedisKeys, type RunScript, redisScript } from './client.ts';
+import { boundedInteger, digestText, type ResponseMethods } from '../store-parts.ts';
+import { type RedisKeys, type RunScript, redisScript } from './client.ts';
 
 /** The context of all kinds of values in Redis. */
 export interface RedisPlace {
@@ -65,7 +65,7 @@ export function redisResponses({ run, keys, ttlMs, now }: RedisPlace): ResponseM
       return (await run(DELETE, keys.response(key))) === 1;
     },
     async chain(key: ResponseKey, limit: number, maxBytes = Number.MAX_SAFE_INTEGER) {
-      const bound = luaBound(maxBytes);
+      const bound = String(boundedInteger(maxBytes));
       // The cast: the script returns an array of strings, or one string if they are too many bytes.
       const texts = (await run(CHAIN, keys.response(key), String(limit), bound)) as readonly string[] | string;
       if (typeof texts === 'string') throw tooManyBytes(maxBytes);

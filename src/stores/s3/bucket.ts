@@ -126,7 +126,7 @@ export class Bucket {
     const { Uploads = [] } = await this.send<UploadPage>('ListMultipartUploads', { Prefix: Key });
     for (const { UploadId } of Uploads) {
       await this.send('AbortMultipartUpload', { Key, UploadId }).catch((error) => {
-        if (!isMissingObject(error)) throw error;
+        if (httpStatus(error) !== 404) throw error;
       });
     }
     await this.delete(Key);
@@ -142,12 +142,8 @@ interface UploadPage {
   readonly Uploads?: readonly { readonly UploadId: string }[];
 }
 
-/** Whether S3 reports that there is no such object or upload. */
-export function isMissingObject(error: unknown): boolean {
-  return httpStatus(error) === 404;
-}
-
-function httpStatus(error: unknown): number | undefined {
+/** The status of the answer that the error reports, such as 404 for a missing object. */
+export function httpStatus(error: unknown): number | undefined {
   // The cast: errors of the package have the status of the answer.
   return (error as { $metadata?: { httpStatusCode?: number } })?.$metadata?.httpStatusCode;
 }

@@ -19,7 +19,7 @@ import type { ResponseKey } from '../../ports/store.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { OneAtATime } from '../files/one-at-a-time.ts';
 import { HOUR_MS } from '../store-parts.ts';
-import { Bucket, isMissingObject, type S3ClientLike } from './bucket.ts';
+import { Bucket, httpStatus, type S3ClientLike } from './bucket.ts';
 import { type Entry, Keys, newPlace, type Place, type Reason } from './keys.ts';
 
 /** The bucket and the store's settings; `undefined` means the default. */
@@ -189,7 +189,7 @@ class S3Files implements FileStore {
       // The cast: only `finish` writes these objects.
       return JSON.parse(Buffer.concat(pieces).toString()) as StoredFile;
     } catch (error) {
-      if (isMissingObject(error)) return undefined;
+      if (httpStatus(error) === 404) return undefined;
       throw error;
     }
   }

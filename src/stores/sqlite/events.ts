@@ -2,6 +2,7 @@
 import type { ClaimedLog, LogAppend, LogHead, LogPage, NewEventLog } from '../../ports/background/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { originalText, storableText } from '../../protocol/json/storable-text.ts';
+import { toLogHead } from '../store-parts.ts';
 import { prepareStatements, readRows, runStatement, type SqliteDatabase } from './database.ts';
 import { keyColumns } from './responses.ts';
 
@@ -44,7 +45,7 @@ export class SqliteEvents {
 
   append(key: ResponseKey, { epoch, from, events, state, endsUntil }: LogAppend, now: number): boolean {
     const row = this.row(key, now);
-    const head = row && rowHead(row);
+    const head = row && toLogHead(row);
     if (!head || head.ended || head.epoch !== epoch || head.next !== from) return false;
     for (const [index, text] of events.entries()) this.add(row, from + index, text);
     const [next, ended] = [from + events.length, endsUntil === undefined ? 0 : 1];
@@ -55,7 +56,8 @@ export class SqliteEvents {
     const row = this.row(key, now);
     if (!row || !runStatement(this.statements.claim, epoch, row.number, epoch)) return undefined;
     const [{ request, state } = { request: '', state: '' }] = readRows<ClaimedRow>(this.statements.claimed, row.number);
-    return { ...rowHead(row), epoch, request: originalText(request), state: originalText(state) };
+    const head = toLogHead(row);
+    return head && { ...head, epoch, request: originalText(request), state: originalText(state) };
   }
 
   end(key: ResponseKey, epoch: number, until: number, now: number): boolean {
@@ -64,16 +66,17 @@ export class SqliteEvents {
 
   read(key: ResponseKey, after: number, maxBytes: number, now: number): LogPage | undefined {
     const rows = readRows<PageRow>(this.statements.read, ...keyColumns(key), now, after + 1, maxBytes);
-    const [head] = rows;
+    const [first] = rows;
+    const head = first && toLogHead(first);
     if (!head) return undefined;
     const events = rows.flatMap(({ body }) => (body === null ? [] : originalText(body)));
-    return { ...rowHead(head), from: Math.min(after + 1, Number(head.next)), events };
+    return { ...head, from: Math.min(after + 1, head.next), events };
   }
 
   heads(keys: readonly ResponseKey[], now: number): readonly (LogHead | undefined)[] {
     return keys.map((key) => {
       const row = this.row(key, now);
-      return row && rowHead(row);
+      return row && toLogHead(row);
     });
   }
 
@@ -128,8 +131,4 @@ function prepareEvents(database: SqliteDatabase) {
        SELECT epoch, next, ended, body FROM head LEFT JOIN page ORDER BY place`,
     removeEvents: `DELETE FROM ${events} WHERE log = ?`,
   });
-}
-
-function rowHead({ epoch, next, ended }: HeadRow): LogHead {
-  return { epoch: Number(epoch), next: Number(next), ended: Number(ended) !== 0 };
 }

@@ -6,9 +6,10 @@ import { type DemoReply, streamPieces } from './demo-reply.ts';
 
 /** The stream: reasoning, text and arguments word by word, then the finish reason, the usage and `[DONE]`. */
 export function* streamFrames(model: string, reply: DemoReply): Generator<string> {
-  const head = wireHead(model, 'chat.completion.chunk');
+  const created = Math.floor(Date.now() / 1000);
+  const head = { id: `chatcmpl-${randomUUID()}`, object: 'chat.completion.chunk', created, model };
   const chunk = (delta: JsonObject, finish: string | null = null) =>
-    frame({ ...head, choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }] });
+    `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }] })}\n\n`;
 
   yield chunk({ role: 'assistant', content: '' });
   for (const word of reply.reasoning) yield chunk({ reasoning_content: word });
@@ -19,7 +20,7 @@ export function* streamFrames(model: string, reply: DemoReply): Generator<string
     for (const word of streamPieces(text)) yield chunk({ tool_calls: [{ index: 0, function: { arguments: word } }] });
   }
   yield chunk({}, reply.finish);
-  yield frame({ ...head, choices: [], usage: reply.usage });
+  yield `data: ${JSON.stringify({ ...head, choices: [], usage: reply.usage })}\n\n`;
   yield 'data: [DONE]\n\n';
 }
 
@@ -32,20 +33,15 @@ export function completion(model: string, { reasoning, text, call, finish, usage
     ...(call ? { tool_calls: [{ id: callId(), type: 'function', function: call }] } : {}),
   };
   return {
-    ...wireHead(model, 'chat.completion'),
+    id: `chatcmpl-${randomUUID()}`,
+    object: 'chat.completion',
+    created: Math.floor(Date.now() / 1000),
+    model,
     choices: [{ index: 0, message, logprobs: null, finish_reason: finish }],
     usage,
   };
 }
 
-function wireHead(model: string, object: string): JsonObject {
-  return { id: `chatcmpl-${randomUUID()}`, object, created: Math.floor(Date.now() / 1000), model };
-}
-
 function callId(): string {
   return `call_${randomUUID().replaceAll('-', '')}`;
-}
-
-function frame(data: JsonObject): string {
-  return `data: ${JSON.stringify(data)}\n\n`;
 }

@@ -25,7 +25,9 @@ export function sampleValue(schema: unknown, words: readonly string[] = []): unk
 function sample(schema: Schema, place: Place): unknown {
   if (place.depth > MAX_DEPTH) return null;
   const whole = resolved(schema, place);
-  const fixed = [whole.const, whole.default, first(whole.enum)].find((value) => value !== undefined);
+  const fixed = [whole.const, whole.default, Array.isArray(whole.enum) ? whole.enum[0] : undefined].find(
+    (value) => value !== undefined,
+  );
   if (fixed !== undefined) return fixed;
   switch (schemaType(whole, place)) {
     case 'object':
@@ -132,10 +134,6 @@ function sampleText({ format, minLength, maxLength }: Schema, { name, words }: P
   if (known !== undefined) return known;
   const text: string = words.next().value ?? `some ${name}`;
   return text.padEnd(Number(minLength ?? 0), '.').slice(0, Number(maxLength ?? Number.POSITIVE_INFINITY));
-}
-
-function first(values: unknown): unknown {
-  return Array.isArray(values) ? values[0] : undefined;
 }
 
 /** The schema as an object; `true`, `false` and a missing schema count as an empty one. */

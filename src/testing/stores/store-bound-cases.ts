@@ -4,6 +4,8 @@ import { readChain } from '../../ports/store.ts';
 import { freshScope, type StoreCase, turn } from './store-case.ts';
 import { assertHolds, conversation, conversationCase, itemsWithIds } from './store-conversation-case.ts';
 
+const TOO_MANY = { name: 'StoreError', code: 'too_many_bytes' };
+
 /** Far larger than the data around it. */
 const TEXT = 'x'.repeat(10_000);
 
@@ -20,8 +22,8 @@ export const chainBoundCases: readonly StoreCase[] = [
       }
       const chain = async (limit: number, maxBytes?: number) =>
         (await readChain(store, { scope, id: 'resp_9' }, limit, maxBytes)).length;
-      await assertTooMany(chain(100, 5 * TEXT.length));
-      await assertTooMany(chain(1, TEXT.length));
+      await assert.rejects(chain(100, 5 * TEXT.length), TOO_MANY);
+      await assert.rejects(chain(1, TEXT.length), TOO_MANY);
       const lengths = [await chain(100, 20 * TEXT.length), await chain(3, 5 * TEXT.length), await chain(100)];
       assert.deepEqual(lengths, [10, 3, 10]);
     },
@@ -66,7 +68,7 @@ export const conversationBoundCases: readonly StoreCase[] = [
       await conversations.put(made);
       for (const id of ['a', 'b']) await conversations.append(made, [{ type: 'message', id, text: TEXT }]);
       const read = async (maxBytes: number) => (await conversations.items(made, maxBytes)).length;
-      await assertTooMany(read(1.5 * TEXT.length));
+      await assert.rejects(read(1.5 * TEXT.length), TOO_MANY);
       await conversations.put(made);
       assert.equal(await read(3 * TEXT.length), 2);
       await conversations.removeItem(made, 'a');
@@ -74,7 +76,3 @@ export const conversationBoundCases: readonly StoreCase[] = [
     },
   }),
 ];
-
-async function assertTooMany(reading: Promise<unknown>): Promise<void> {
-  await assert.rejects(reading, { name: 'StoreError', code: 'too_many_bytes' });
-}

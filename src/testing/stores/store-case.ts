@@ -102,3 +102,8 @@ function plainResponse(response: StoredResponse): unknown {
 export function plainValue(value: unknown): unknown {
   return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 }
+
+/** The fields of an object as text, in an order that does not depend on the store. */
+export function sortedEntries(fields: unknown): string {
+  return JSON.stringify(Object.entries(fields ?? {}).sort());
+}

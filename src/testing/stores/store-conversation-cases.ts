@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { StoredConversation } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
-import { assertGoes, assertSame, elapse, freshScope, type StoreCase, turn } from './store-case.ts';
+import { assertGoes, assertSame, elapse, freshScope, type StoreCase, sortedEntries, turn } from './store-case.ts';
 import {
   assertHolds,
   assertNothing,
@@ -153,7 +153,8 @@ export const conversationCases: readonly StoreCase[] = [
       const text = JSON.stringify(conversation(scope, 'conv_1')).replace('"title"', '"__proto__":"a","constructor"');
       const made: StoredConversation = JSON.parse(text);
       await conversations.put(made);
-      assert.deepEqual(sortedEntries(await conversations.get(made)), sortedEntries(made));
+      const found = await conversations.get(made);
+      assert.equal(sortedEntries(found?.metadata), sortedEntries(made.metadata));
     },
   }),
   conversationCase('[S-17] keeps an item of 1 MB', {
@@ -273,8 +274,4 @@ function edit(made: { metadata: { title: string } }, added: { content: { text: s
   made.metadata.title = 'edited';
   for (const part of added.flatMap(({ content }) => content)) part.text = 'edited';
   added.pop();
-}
-
-function sortedEntries(stored: StoredConversation | undefined): string {
-  return JSON.stringify(Object.entries(stored?.metadata ?? {}).sort());
 }

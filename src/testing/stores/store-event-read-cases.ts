@@ -150,10 +150,11 @@ const eventScopeCases: readonly StoreCase[] = [
     ]);
     const keys = [...odd, ...alike, ...separated];
     for (const [index, key] of keys.entries()) await beginLog(subject, key, { epoch: index + 1 });
-    for (const [index, key] of keys.entries()) await subject.events.append(key, logBatch(0, 0, own(index)));
-    for (const [index, key] of keys.entries()) {
-      await assertLog(subject.events, key, { epoch: index + 1, next: 1, ended: false }, own(index).events);
-    }
+    const eventsOf = (index: number) => [`{"index":${index}}`];
+    for (const [index, key] of keys.entries())
+      await subject.events.append(key, logBatch(0, 0, { epoch: index + 1, events: eventsOf(index) }));
+    for (const [index, key] of keys.entries())
+      await assertLog(subject.events, key, { epoch: index + 1, next: 1, ended: false }, eventsOf(index));
   }),
   eventCase('keeps a log apart from a response and a conversation of the same id', async (subject) => {
     const { store, events } = subject;
@@ -198,11 +199,6 @@ const eventExpiryCases: readonly StoreCase[] = [
 
 /** The cases about reading. */
 export const eventReadCases: readonly StoreCase[] = [...pageCases, ...eventScopeCases, ...eventExpiryCases];
-
-/** The first event of the log with this number, which has that epoch. */
-function own(index: number) {
-  return { epoch: index + 1, events: [`{"index":${index}}`] };
-}
 
 function emptyPage(next: number) {
   return { epoch: 1, next, ended: false, events: [] };

@@ -1,7 +1,7 @@
 /** The store contract on storage: a value that was put is found again, complete, at once and unchanged. */
 import assert from 'node:assert/strict';
 import type { Item } from '../../protocol/items.ts';
-import { assertMissing, assertSame, freshScope, type StoreCase, turn } from './store-case.ts';
+import { assertMissing, assertSame, freshScope, type StoreCase, sortedEntries, turn } from './store-case.ts';
 
 const FIVE_MEGABYTES = 5 * 1024 * 1024;
 /** Ids that careless storage confuses with something else. */
@@ -136,23 +136,23 @@ export const keepingCases: readonly StoreCase[] = [
       const response = turn(freshScope(), 'resp_1', { resource: { metadata } });
       await store.put(response);
       const stored = await store.get(response);
-      assert.equal(JSON.stringify(sortValue(stored?.resource.metadata)), JSON.stringify(sortValue(metadata)));
+      assert.equal(sortedEntries(stored?.resource.metadata), sortedEntries(metadata));
     },
   },
   {
     name: 'shows no later edit of what was put',
     async run({ store }) {
-      const output = [editable('before')];
+      const output = [message('before')];
       const response = turn(freshScope(), 'resp_1', { output });
       await store.put(response);
       edit(output);
-      assertSame(await store.get(response), { ...response, output: [editable('before')] });
+      assertSame(await store.get(response), { ...response, output: [message('before')] });
     },
   },
   {
     name: 'shows no edit of what an earlier reader got',
     async run({ store }) {
-      const response = turn(freshScope(), 'resp_1', { output: [editable('before')] });
+      const response = turn(freshScope(), 'resp_1', { output: [message('before')] });
       await store.put(response);
       // The cast: a caller in JavaScript, which readonly does not stop.
       edit((await store.get(response))?.output as EditableMessage[]);
@@ -169,19 +169,11 @@ export const keepingCases: readonly StoreCase[] = [
   },
 ];
 
-function message(text: string): Item {
-  return { type: 'message', content: [{ type: 'output_text', text }] };
-}
-
-function editable(text: string): EditableMessage {
+function message(text: string): EditableMessage {
   return { type: 'message', content: [{ type: 'output_text', text }] };
 }
 
 function edit(output: EditableMessage[]): void {
   for (const part of output.flatMap(({ content }) => content)) part.text = 'edited';
-  output.push(editable('added'));
-}
-
-function sortValue(value: unknown): unknown {
-  return Object.entries(value ?? {}).sort();
+  output.push(message('added'));
 }

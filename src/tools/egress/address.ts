@@ -14,7 +14,7 @@ type AddressKind = 'public' | 'own' | 'special';
 const OWN_NETWORK = new Set(['private', 'uniqueLocal', 'loopback', 'carrierGradeNat']);
 
 /** The metadata services of clouds, which return credentials. Link-local ones, such as 169.254.169.254, are special anyway. */
-const METADATA: readonly AddressRange[] = [
+export const METADATA: readonly AddressRange[] = [
   ipaddr.parseCIDR('fd00:ec2::/32'), // AWS, over IPv6
   ipaddr.parseCIDR('fd20:ce::254/128'), // Google Cloud, over IPv6
   ipaddr.parseCIDR('100.100.100.200/32'), // Alibaba Cloud, in the range of carrier-grade NAT
@@ -54,9 +54,4 @@ export function addressKind(address: Address): AddressKind {
   if (OWN_NETWORK.has(name)) return 'own';
   if (name !== 'unicast') return 'special';
   return address.kind() === 'ipv4' || isWithin(address, [GLOBAL_IPV6]) ? 'public' : 'special';
-}
-
-/** As text, for logs. */
-export function describeAddress(address: Address): string {
-  return `${address} (${isWithin(address, METADATA) ? 'metadata service' : address.range()})`;
 }

@@ -1,7 +1,7 @@
 /** Resolves names to checked addresses, for connections to exactly those addresses. */
 import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
-import { addressKind, describeAddress, isWithin, parseAddress } from './address.ts';
+import { addressKind, isWithin, METADATA, parseAddress } from './address.ts';
 import { EgressError } from './egress-error.ts';
 import type { EgressSettings } from './policy.ts';
 import { hostAddress, matchesHost } from './rules.ts';
@@ -67,7 +67,8 @@ async function resolveChecked(
     if (fault === undefined) continue;
     const address = parseAddress(answer);
     // The address would reveal our network to an untrusted caller, so it only goes to the logs.
-    const cause = new Error(`${hostname} resolved to ${address ? describeAddress(address) : 'no IP address'}`);
+    const range = address && (isWithin(address, METADATA) ? 'metadata service' : address.range());
+    const cause = new Error(`${hostname} resolved to ${address ? `${address} (${range})` : 'no IP address'}`);
     throw new EgressError('address_refused', hostname, fault, { cause });
   }
   const [first, ...others] = answers.map((address) => ({ address, family: isIP(address) }));

@@ -32,11 +32,6 @@ export function reportedFailure(body: JsonObject, mask: Mask): ImageFailure | un
   return moderationFailure(error, mask) ?? new ImageFailure(`The image server failed${messageEnd(error, mask)}`);
 }
 
-/** The server sent the request elsewhere. */
-export function redirectFailure(status: number): ImageFailure {
-  return new ImageFailure(`The image server redirected the request (status ${status}), which is not followed.`);
-}
-
 /** The server sent something else; `what` describes it. */
 export function unusableAnswer(what: string): ImageFailure {
   return new ImageFailure(`The image server sent no image but ${what}.`);
@@ -45,16 +40,6 @@ export function unusableAnswer(what: string): ImageFailure {
 /** The image exceeds the host's limit. */
 export function tooLargeFailure(characters: number): ImageFailure {
   return new ImageFailure(`The image is larger than the ${characters} characters of base64 that are allowed.`);
-}
-
-/** There was no answer in time. */
-export function timeoutFailure(ms: number): ImageFailure {
-  return new ImageFailure(`The image server did not answer within ${ms} ms.`);
-}
-
-/** The connection failed. */
-export function unreachableFailure(cause: unknown): ImageFailure {
-  return new ImageFailure('The image server could not be reached, or broke off its answer.', { cause });
 }
 
 /** Whether a body, or an event of it, exceeded its limit. */

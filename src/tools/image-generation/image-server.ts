@@ -7,16 +7,7 @@ import { undici } from '../../protocol/json/packages.cjs';
 import { masker, secretsOfHeader, secretsOfURL } from '../../protocol/secrets/mask.ts';
 import { readBytes, readWhole, streamBytes } from '../../streams/bytes.ts';
 import { type AnswerTerms, imageIn, imageInBytes, imageInEvents, type OnPartial } from './image-answer.ts';
-import {
-  ImageFailure,
-  isOverLimit,
-  redirectFailure,
-  statusFailure,
-  timeoutFailure,
-  tooLargeFailure,
-  unreachableFailure,
-  unusableAnswer,
-} from './image-failure.ts';
+import { ImageFailure, isOverLimit, statusFailure, tooLargeFailure, unusableAnswer } from './image-failure.ts';
 import { type ImageRequest, toForm } from './image-request.ts';
 
 /** The server and its limits. */
@@ -68,13 +59,18 @@ export class ImageServer {
     const controller = new AbortController();
     const follow = () => controller.abort(signal.reason);
     signal.addEventListener('abort', follow, { once: true });
-    const timer = setTimeout(() => controller.abort(timeoutFailure(timeoutMs)), timeoutMs);
+    const timer = setTimeout(
+      () => controller.abort(new ImageFailure(`The image server did not answer within ${timeoutMs} ms.`)),
+      timeoutMs,
+    );
     try {
       signal.throwIfAborted();
       return await this.exchange(request, controller.signal, onPartial);
     } catch (error) {
       controller.signal.throwIfAborted();
-      throw error instanceof ImageFailure ? error : unreachableFailure(error);
+      throw error instanceof ImageFailure
+        ? error
+        : new ImageFailure('The image server could not be reached, or broke off its answer.', { cause: error });
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', follow);
@@ -128,7 +124,9 @@ export class ImageServer {
     if (answer.statusCode >= 400)
       throw statusFailure(answer.statusCode, await readWhole(bytes, MAX_ERROR_BYTES).catch(() => ''), this.mask);
     bytes.close();
-    throw redirectFailure(answer.statusCode);
+    throw new ImageFailure(
+      `The image server redirected the request (status ${answer.statusCode}), which is not followed.`,
+    );
   }
 }
 

@@ -7,6 +7,7 @@ import type { UrlSource } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
 import { argumentsObject } from '../../protocol/tool-calls/call-arguments.ts';
+import { BatchReader } from '../../streams/batch-reader.ts';
 import type { AnswerState } from './prompt.ts';
 import { streamError } from './provider-error.ts';
 
@@ -23,11 +24,12 @@ interface OpenCall {
 
 /** Providers' own tools that search, which have an item; others have none. */
 const SEARCHES = /search|browse|fetch|grounding/i;
+/** Parts that carry nothing for a client. */
+const SILENT_PARTS: ReadonlySet<unknown> = new Set(['tool-input-end', 'custom', 'raw', 'ping']);
 
-/** The state of one model call. */
-export class AnswerReader {
-  /** Whether the answer is whole: its `finish` has been read. */
-  isDone = false;
+/** Reads one model call. */
+export class AnswerReader extends BatchReader<{ readonly data: readonly unknown[] }> {
+  private isDone = false;
   private readonly note: (note: Note) => void;
   private readonly thoughts = new Map<string, OpenThought>();
   private readonly calls = new Map<string, OpenCall>();
@@ -36,47 +38,79 @@ export class AnswerReader {
   private textOptions: JsonObject | undefined;
 
   constructor(note: (note: Note) => void) {
+    super();
     this.note = note;
   }
 
-  /** Adds what the part holds to `events`. Throws `ApiError` for an error, and for an end without a reason. */
-  take(part: unknown, events: ModelEvent[]): void {
-    if (!isRecord(part)) return;
+  /** Throws `ApiError` for an error, and for an end without a reason. */
+  protected read({ data }: { readonly data: readonly unknown[] }, events: ModelEvent[]): void {
+    for (const part of data) if (!this.isDone && isRecord(part)) this.take(part, events);
+  }
+
+  protected override isWhole(): boolean {
+    return this.isDone;
+  }
+
+  end(): never {
+    throw new ApiError('upstream_truncated', BROKEN_OFF);
+  }
+
+  private take(part: JsonObject, events: ModelEvent[]): void {
+    const { type, delta } = part;
     const id = plainText(part.id ?? part.toolCallId);
     const options = isRecord(part.providerMetadata) ? part.providerMetadata : undefined;
-    switch (part.type) {
+    switch (type) {
       case 'stream-start':
-        for (const warning of recordsIn(part.warnings)) this.warn(warning);
+        for (const { type: kind, feature, setting, details, message } of recordsIn(part.warnings)) {
+          const what = plainText(feature ?? setting ?? kind);
+          const more = plainText(details ?? message);
+          this.note({
+            code: 'setting_dropped',
+            message: `The model's provider warns of '${what}'${more && `: ${more}`}`,
+          });
+        }
         return;
       case 'response-metadata':
         if (typeof part.modelId === 'string') events.push({ type: 'model-info', model: part.modelId });
         return;
-      case 'text-delta':
-        if (part.delta !== '') events.push({ type: 'text-delta', text: plainText(part.delta) });
-        this.textOptions = options ?? this.textOptions;
-        return;
       case 'text-start':
+      case 'text-delta':
       case 'text-end':
+        if (type === 'text-delta' && delta !== '') events.push({ type, text: plainText(delta) });
         this.textOptions = options ?? this.textOptions;
         return;
       case 'reasoning-start':
       case 'reasoning-delta':
-      case 'reasoning-end':
-        return this.takeThought(part, id, options, events);
+      case 'reasoning-end': {
+        const thought = this.thoughts.get(id) ?? { text: '', options: undefined };
+        this.thoughts.set(id, thought);
+        if (options) thought.options = { ...thought.options, ...options };
+        if (type === 'reasoning-delta' && typeof delta === 'string' && delta !== '') {
+          thought.text += delta;
+          events.push({ type, text: delta });
+        }
+        if (type === 'reasoning-end') this.endThought(id, thought, events);
+        return;
+      }
       case 'tool-input-start':
-        if (part.providerExecuted !== true) this.begin(id, part.toolName, options, events);
+        if (part.providerExecuted !== true) this.beginCall(id, part.toolName, options, events);
         return;
       case 'tool-input-delta': {
         const open = this.calls.get(id);
-        if (!open || part.delta === '') return;
-        open.hasInput = true;
-        events.push({ type: 'tool-call-delta', call: open.call, arguments: plainText(part.delta) });
+        if (open && delta !== '') this.addInput(open, plainText(delta), events);
         return;
       }
-      case 'tool-call':
-        return part.providerExecuted === true ? this.beginExecuted(part, events) : this.takeCall(part, options, events);
+      case 'tool-call': {
+        if (part.providerExecuted === true) return this.beginExecuted(id, part, events);
+        const open = this.calls.get(id) ?? this.beginCall(id, part.toolName, undefined, events);
+        open.options = options ?? open.options;
+        const { input } = part;
+        const text = typeof input === 'string' ? input : JSON.stringify(input ?? {});
+        if (!open.hasInput) this.addInput(open, text, events);
+        return;
+      }
       case 'tool-result':
-        return this.endExecuted(part, events);
+        return this.endExecuted(id, part, events);
       case 'source': {
         const { sourceType, url, title } = part;
         if (sourceType === 'url' && typeof url === 'string') events.push(citationAtEnd(url, plainText(title) || url));
@@ -88,127 +122,81 @@ export class AnswerReader {
         return this.finish(part, events);
       case 'error':
         throw streamError(part.error);
-      case 'tool-input-end':
-      case 'custom':
-      case 'raw':
-      case 'ping':
-        return;
       default:
-        this.note({
-          code: 'upstream_fields_ignored',
-          message: `Parts of type '${plainText(part.type)}' of the model are left out.`,
-        });
+        if (!SILENT_PARTS.has(type)) this.noteLeftOut(`Parts of type '${plainText(type)}' of the model are left out.`);
     }
   }
 
-  private warn({ type, feature, setting, details, message }: JsonObject): void {
-    const what = plainText(feature ?? setting ?? type);
-    const more = plainText(details ?? message);
-    this.note({ code: 'setting_dropped', message: `The model's provider warns of '${what}'${more && `: ${more}`}` });
+  private noteLeftOut(message: string): void {
+    this.note({ code: 'upstream_fields_ignored', message });
   }
 
-  private takeThought(
-    { type, delta }: JsonObject,
-    id: string,
-    options: JsonObject | undefined,
-    events: ModelEvent[],
-  ): void {
-    const thought = this.thoughts.get(id) ?? { text: '', options: undefined };
-    this.thoughts.set(id, thought);
-    if (options) thought.options = { ...thought.options, ...options };
-    if (type === 'reasoning-delta' && typeof delta === 'string' && delta !== '') {
-      thought.text += delta;
-      events.push({ type: 'reasoning-delta', text: delta });
-    }
-    if (type !== 'reasoning-end') return;
+  private endThought(id: string, { text, options }: OpenThought, events: ModelEvent[]): void {
     this.thoughts.delete(id);
-    const { text } = thought;
-    const state: AnswerState = { thought: { text, ...(thought.options ? { options: thought.options } : {}) } };
-    if (text !== '' || thought.options) events.push({ type: 'reasoning-end', state });
+    const state: AnswerState = { thought: { text, ...(options ? { options } : {}) } };
+    if (text !== '' || options) events.push({ type: 'reasoning-end', state });
   }
 
-  private begin(id: string, name: unknown, options: JsonObject | undefined, events: ModelEvent[]): OpenCall {
+  private beginCall(id: string, name: unknown, options: JsonObject | undefined, events: ModelEvent[]): OpenCall {
     const open: OpenCall = { call: this.calls.size, hasInput: false, options };
     this.calls.set(id, open);
     events.push({ type: 'tool-call-delta', call: open.call, id, name: plainText(name), arguments: '' });
     return open;
   }
 
-  private takeCall(
-    { toolCallId, toolName, input }: JsonObject,
-    options: JsonObject | undefined,
-    events: ModelEvent[],
-  ): void {
-    const id = plainText(toolCallId);
-    const open = this.calls.get(id) ?? this.begin(id, toolName, undefined, events);
-    open.options = options ?? open.options;
-    const text = typeof input === 'string' ? input : JSON.stringify(input ?? {});
-    if (!open.hasInput) events.push({ type: 'tool-call-delta', call: open.call, arguments: text });
+  private addInput(open: OpenCall, text: string, events: ModelEvent[]): void {
     open.hasInput = true;
+    events.push({ type: 'tool-call-delta', call: open.call, arguments: text });
   }
 
-  private beginExecuted(part: JsonObject, events: ModelEvent[]): void {
-    const { toolCallId, toolName, input, providerMetadata } = part;
-    const id = plainText(toolCallId);
+  private beginExecuted(id: string, part: JsonObject, events: ModelEvent[]): void {
+    const { toolName, input: written, providerMetadata } = part;
+    const input = typeof written === 'string' ? argumentsObject(written) : written;
     const options = isRecord(providerMetadata) ? { providerOptions: providerMetadata } : {};
-    const given = typeof input === 'string' ? argumentsObject(input) : input;
-    this.executed.set(id, {
-      ...{ type: 'tool-call', toolCallId: id, toolName, input: given, providerExecuted: true },
-      ...options,
-    });
-    if (!SEARCHES.test(plainText(toolName))) {
-      return this.note({
-        code: 'call_dropped',
-        message: `A call of '${plainText(toolName)}', which the provider runs itself, has no item.`,
-      });
+    this.executed.set(id, { type: 'tool-call', toolCallId: id, toolName, input, providerExecuted: true, ...options });
+    const name = plainText(toolName);
+    if (!SEARCHES.test(name)) {
+      const message = `A call of '${name}', which the provider runs itself, has no item.`;
+      return this.note({ code: 'call_dropped', message });
     }
-    const query = isRecord(given) ? plainText(given.query ?? given.url) : '';
+    const query = isRecord(input) ? plainText(input.query ?? input.url) : '';
     events.push({ type: 'search-start', search: id, action: { type: 'search', query, queries: query ? [query] : [] } });
   }
 
-  private endExecuted(part: JsonObject, events: ModelEvent[]): void {
-    const { toolCallId, toolName, result, isError, preliminary, providerMetadata } = part;
-    const id = plainText(toolCallId);
+  private endExecuted(id: string, part: JsonObject, events: ModelEvent[]): void {
+    const { toolName, result: value, isError, preliminary, providerMetadata } = part;
     const call = this.executed.get(id);
     if (!call || preliminary === true || !SEARCHES.test(plainText(toolName))) return;
+    const failed = isError === true;
     const options = isRecord(providerMetadata) ? { providerOptions: providerMetadata } : {};
-    const output = { type: isError === true ? 'error-json' : 'json', value: result };
-    const kept = { type: 'tool-result', toolCallId: id, toolName, output, ...options };
-    const state = { call, result: kept };
-    const list = isRecord(result) ? (result.sources ?? result.results) : result;
-    const pages = recordsIn(list);
+    const output = { type: failed ? 'error-json' : 'json', value };
+    const state = { call, result: { type: 'tool-result', toolCallId: id, toolName, output, ...options } };
+    const pages = recordsIn(isRecord(value) ? (value.sources ?? value.results) : value);
     const sources = pages.flatMap(({ url }): UrlSource[] => (typeof url === 'string' ? [{ type: 'url', url }] : []));
-    events.push({ type: 'search-end', search: id, failed: isError === true, sources, state });
+    events.push({ type: 'search-end', search: id, failed, sources, state });
   }
 
-  private takeFile(part: JsonObject, events: ModelEvent[]): void {
-    const { mediaType, data: given } = part;
-    const data = isRecord(given) && 'data' in given ? given.data : given;
+  private takeFile({ mediaType, data: file }: JsonObject, events: ModelEvent[]): void {
+    const data = isRecord(file) && 'data' in file ? file.data : file;
     const base64 = data instanceof Uint8Array ? Buffer.from(data).toString('base64') : data;
-    if (typeof base64 !== 'string' || !plainText(mediaType).startsWith('image/')) {
-      const message = `A file of type '${plainText(mediaType)}' that the model made has no item.`;
-      return this.note({ code: 'upstream_fields_ignored', message });
-    }
-    events.push({ type: 'image', result: base64, details: { output_format: imageFormat(base64) } });
+    if (typeof base64 === 'string' && plainText(mediaType).startsWith('image/'))
+      events.push({ type: 'image', result: base64, details: { output_format: imageFormat(base64) } });
+    else this.noteLeftOut(`A file of type '${plainText(mediaType)}' that the model made has no item.`);
   }
 
   private finish({ usage, finishReason }: JsonObject, events: ModelEvent[]): void {
     const { unified, raw } = isRecord(finishReason) ? finishReason : { unified: finishReason, raw: undefined };
     // What the providers begin with, and end with where the server never gave a reason.
-    if (unified === 'unknown' || unified === 'interrupted' || (unified === 'other' && raw === undefined)) {
-      throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
-    }
+    if (unified === 'unknown' || unified === 'interrupted' || (unified === 'other' && raw === undefined))
+      throw new ApiError('upstream_truncated', BROKEN_OFF);
     if (unified === 'error') throw new ApiError('upstream_error', 'The model server reported an error.');
-    for (const [id, thought] of this.thoughts) this.takeThought({ type: 'reasoning-end' }, id, thought.options, events);
+    for (const [id, thought] of this.thoughts) this.endThought(id, thought, events);
     const calls = [...this.calls.values()].map(({ options }) => options ?? null);
-    const hasCalls = calls.some((each) => each !== null);
-    if (hasCalls || this.textOptions) {
-      const state: AnswerState = {
-        ...(hasCalls ? { calls } : {}),
-        ...(this.textOptions ? { text: this.textOptions } : {}),
-      };
-      events.push({ type: 'reasoning-end', state });
-    }
+    const state: AnswerState = {
+      ...(calls.some((each) => each !== null) ? { calls } : {}),
+      ...(this.textOptions ? { text: this.textOptions } : {}),
+    };
+    if (state.calls || state.text) events.push({ type: 'reasoning-end', state });
     if (isRecord(usage)) {
       const reported = isRecord(usage.raw) ? { reported: usage.raw } : {};
       events.push({ type: 'usage', usage: toUsage(usage), ...reported });
@@ -217,6 +205,8 @@ export class AnswerReader {
     this.isDone = true;
   }
 }
+
+const BROKEN_OFF = 'The model server broke off its answer.';
 
 const FINISH_REASONS: ReadonlyMap<unknown, FinishReason> = new Map([
   ['length', 'length'],

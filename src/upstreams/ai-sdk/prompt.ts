@@ -72,11 +72,9 @@ class Draft {
 
   finished(): readonly JsonObject[] {
     this.giveResults();
-    const system = this.system.filter((text) => text !== '').join('\n\n');
-    return [
-      ...(system === '' ? [] : [{ role: 'system', content: system }]),
-      ...this.messages.map((one) => ({ ...one })),
-    ];
+    const content = this.system.filter((text) => text !== '').join('\n\n');
+    const messages = this.messages.map((message) => ({ ...message }));
+    return content === '' ? messages : [{ role: 'system', content }, ...messages];
   }
 
   addCall(item: Item, call: AnsweredToolCall): void {
@@ -94,8 +92,12 @@ class Draft {
     if (image) return this.addItem(image);
     const { type, role, content, providerState: state } = item;
     if (type === 'reasoning') this.addState(item, state);
-    else if (isRecord(state) && isRecord(state.call)) return this.addExecuted(item, state);
-    else if (type !== 'message') return false;
+    else if (isRecord(state) && isRecord(state.call)) {
+      // A call that the provider ran stands with its result in one message. The casts: this upstream has written them.
+      if (!isRecord(state.result)) return false;
+      this.beginAnswer(item);
+      this.add('assistant', [state.call as Part, state.result as Part]);
+    } else if (type !== 'message') return false;
     else if (role === 'user') {
       this.giveResults();
       this.add('user', promptParts(content, this.specification));
@@ -120,15 +122,6 @@ class Draft {
     const called = calls?.length ? this.calls.slice(-calls.length) : [];
     for (const [index, part] of called.entries()) if (isRecord(calls?.[index])) part.providerOptions = calls[index];
     if (calls) this.calls = [];
-  }
-
-  /** A call that the provider ran stands with its result in one message. */
-  private addExecuted(item: Item, state: unknown): boolean {
-    if (!isRecord(state) || !isRecord(state.call) || !isRecord(state.result)) return false;
-    this.beginAnswer(item);
-    // The casts: this upstream has written them.
-    this.add('assistant', [state.call as Part, state.result as Part]);
-    return true;
   }
 
   /** The results of the calls before come first, unless the item is of the same model call. */

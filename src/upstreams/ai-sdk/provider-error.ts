@@ -37,13 +37,14 @@ function providerError(error: unknown, code: 'upstream_unavailable' | 'upstream_
     const refusal = upstreamError(statusCode, jsonIn(plainText(responseBody)), passed);
     return withoutSecrets(refusal, plainText(url));
   }
+  const beginning = plainText(Object(error).message).slice(0, 300);
   // An error of the provider's own: it cannot write this request, or read this answer.
   if (name === 'AI_UnsupportedFunctionalityError' || name === 'AI_InvalidPromptError') {
-    return new ApiError('invalid_value', `The model does not support this request: ${messageBeginning(error)}`, {
+    return new ApiError('invalid_value', `The model does not support this request: ${beginning}`, {
       cause: error,
     });
   }
-  const isUnfinished = name === 'AI_InvalidResponseDataError' && /without a finish/.test(messageBeginning(error));
+  const isUnfinished = name === 'AI_InvalidResponseDataError' && /without a finish/.test(beginning);
   if (plainText(name).startsWith('AI_') && name !== 'AI_APICallError' && !isUnfinished) {
     return new ApiError('upstream_error', 'The model server sent something that cannot be read.', { cause: error });
   }
@@ -56,10 +57,6 @@ function withoutSecrets(error: ApiError, url: string): ApiError {
   const scrub = scrubber({ baseURL, apiKey: undefined, forwardHeaders: [] }).of({});
   // The cast: it returns what it is given, in its kind.
   return scrub(error) as ApiError;
-}
-
-function messageBeginning(error: unknown): string {
-  return plainText(Object(error).message).slice(0, 300);
 }
 
 /** How long to wait before the request is made again; undefined if it must not be. */

@@ -12,7 +12,7 @@ import { ModelServer } from '../http/model-server.ts';
 import { ModelTable } from '../http/model-table.ts';
 import { toMessagesBody } from './body.ts';
 import { isLast, MessagesTurn } from './messages-turn.ts';
-import { type AnthropicOptions, anthropicSettings, keyHeaders } from './options.ts';
+import { type AnthropicOptions, anthropicSettings } from './options.ts';
 
 export type { AnthropicOptions, ServerTool } from './options.ts';
 export { ADAPTIVE_THINKING, BUDGET_THINKING, type Thinking, type ThinkingTable } from './thinking.ts';
@@ -35,7 +35,11 @@ const MODELS = 1000;
  */
 export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
   const settings = anthropicSettings(options);
-  const server = new ModelServer('anthropicUpstream', { ...settings, variables: 'ANTHROPIC' }, keyHeaders(settings));
+  const server = new ModelServer(
+    'anthropicUpstream',
+    { ...settings, variables: 'ANTHROPIC' },
+    { 'anthropic-version': settings.version, ...(settings.apiKey ? { 'x-api-key': settings.apiKey } : {}) },
+  );
   const { client, noteOnce } = server;
 
   async function* stream(request: ModelRequest, call: UpstreamCall): AsyncGenerator<readonly ModelEvent[]> {

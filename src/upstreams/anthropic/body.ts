@@ -7,7 +7,6 @@ import { looseSchema } from '../../protocol/tool-schemas/tool-schema.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { type Conversation, isThought, type Message, toConversation } from './messages.ts';
 import type { AnthropicSettings } from './options.ts';
-import type { Block } from './parts.ts';
 import { planThinking, type ThinkingPlan } from './thinking.ts';
 
 /** How the body is written. */
@@ -150,12 +149,12 @@ function allowedServerTools(
 
 /** The API refuses tool calls in the history without `tools`, so those tools are declared when the request has none. */
 function toolsCalled({ messages }: Conversation): readonly JsonObject[] {
-  const called = new Set(messages.flatMap(({ content }) => content.filter(isToolUse).map(({ name }) => String(name))));
+  const called = new Set(
+    messages.flatMap(({ content }) =>
+      content.filter(({ type }) => type === 'tool_use').map(({ name }) => String(name)),
+    ),
+  );
   return [...called].map((name) => ({ name, input_schema: { type: 'object' } }));
-}
-
-function isToolUse({ type }: Block): boolean {
-  return type === 'tool_use';
 }
 
 /** Without `strict`: OpenAI's strict schemas may contain keywords that this API refuses. */
@@ -175,7 +174,9 @@ function toolChoice(
   { messages }: Conversation,
 ) {
   if (!hasTools) {
-    return messages.some(({ content }) => content.some(isToolUse)) ? { type: 'none' } : undefined;
+    return messages.some(({ content }) => content.some(({ type }) => type === 'tool_use'))
+      ? { type: 'none' }
+      : undefined;
   }
   const single = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {};
   if (choice === 'none') return { type: 'none' };

@@ -12,20 +12,6 @@ import { type BlockReader, blockReader } from './block-reader.ts';
 import { KeptContent } from './kept-content.ts';
 import type { Block } from './parts.ts';
 
-/** Takes one parsed event after another. */
-export interface MessagesDecoder {
-  /** Whether the message is whole: its `finish` event has been added, unless it is a pause. */
-  readonly done: boolean;
-  /** What is needed to go on, where the message ended in a pause of the turn. */
-  readonly pause: Pause | undefined;
-  /** Adds what the event holds to `events`; throws `ApiError` where it is an error. */
-  take(event: unknown, events: ModelEvent[]): void;
-  /** Adds the `finish` if the message named its stop reason, unless it is a pause; returns whether it named one. */
-  end(events: ModelEvent[]): boolean;
-  /** Goes on with another message of the same turn, after a pause. */
-  resume(): void;
-}
-
 /** A pause of a turn in which the server's own tools ran for long. */
 export interface Pause {
   /** The content so far, of all messages; undefined where it cannot be sent back. */
@@ -36,12 +22,9 @@ export interface Pause {
   readonly outputTokens: number;
 }
 
-/** The state of one model call. `note` gets the blocks that are left out; so many characters are kept for going on after a pause. */
-export function messagesDecoder(note: (note: Note) => void, kept = 0): MessagesDecoder {
-  return new Decoder(note, kept);
-}
-
-class Decoder implements MessagesDecoder {
+/** Reads one model call: takes one parsed event after another. `note` gets the blocks that are left out; so many characters are kept for going on after a pause. */
+export class MessagesDecoder {
+  /** Whether the message is whole: its `finish` event has been added, unless it is a pause. */
   done = false;
   private readonly keptContent: KeptContent;
   private readonly blocks: BlockReader;
@@ -52,17 +35,19 @@ class Decoder implements MessagesDecoder {
   /** The message that is being read, the highest index of its blocks, and whether it has begun again. */
   private message: { readonly id: unknown; readonly again: boolean; highest: number } | undefined = undefined;
 
-  constructor(note: (note: Note) => void, kept: number) {
+  constructor(note: (note: Note) => void, kept = 0) {
     this.keptContent = new KeptContent(kept);
     this.blocks = recordBlocks(blockReader(note), this.keptContent);
   }
 
+  /** What is needed to go on, where the message ended in a pause of the turn. */
   get pause(): Pause | undefined {
     if (!this.done || this.stopReason !== PAUSE) return undefined;
     const { container, usage } = this;
     return { content: this.keptContent.content(), container, outputTokens: usage.output };
   }
 
+  /** Adds what the event holds to `events`; throws `ApiError` where it is an error. */
   take(event: unknown, events: ModelEvent[]): void {
     if (!isRecord(event)) throw new ApiError('upstream_error', 'The model server sent an event that is not an object.');
     switch (event.type) {
@@ -92,6 +77,7 @@ class Decoder implements MessagesDecoder {
     }
   }
 
+  /** Adds the `finish` if the message named its stop reason, unless it is a pause; returns whether it named one. */
   end(events: ModelEvent[]): boolean {
     const { stopReason } = this;
     this.blocks.stopAll(events);
@@ -106,6 +92,7 @@ class Decoder implements MessagesDecoder {
     return this.done;
   }
 
+  /** Goes on with another message of the same turn, after a pause. */
   resume(): void {
     this.keptContent.endMessage();
     this.usage.next();

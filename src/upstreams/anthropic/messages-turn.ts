@@ -6,13 +6,15 @@ import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { cleanNote } from '../../protocol/secrets/scrub.ts';
+import { BatchReader } from '../../streams/batch-reader.ts';
+import { mapStream } from '../../streams/pull-stream.ts';
 import { secondTry } from '../../streams/second-try.ts';
-import { exchange, parseJson } from '../http/exchange.ts';
+import { type AnswerBatch, exchange, parseJson } from '../http/exchange.ts';
 import type { ModelServer, SentHeaders } from '../http/model-server.ts';
 import { STATE_REJECTED, withoutThoughts } from '../http/without-thoughts.ts';
 import { toMessagesBody } from './body.ts';
 import { continuedBody } from './continued.ts';
-import { type MessagesDecoder, messagesDecoder } from './decoder.ts';
+import { MessagesDecoder } from './decoder.ts';
 import { isThought, type Message } from './messages.ts';
 import type { AnthropicSettings } from './options.ts';
 
@@ -60,32 +62,17 @@ export class MessagesTurn {
   /** Reads all messages of a turn across its pauses; `limit` is the client's own, in tokens. */
   private async *answer(fields: JsonObject, limit: number | undefined): AsyncGenerator<readonly ModelEvent[]> {
     const { limits, note } = this.call;
-    const decoder = messagesDecoder(cleanNote(note, this.server.cleanerFor(this.headers)), limits.outputBytes);
+    const decoder = new MessagesDecoder(cleanNote(note, this.server.cleanerFor(this.headers)), limits.outputBytes);
     let next: JsonObject | undefined = fields;
     for (let pauses = 0; next; pauses += 1) {
-      yield* this.message(decoder, textWithInputs(next));
+      const httpRequest = { path: '/messages', headers: this.headers, body: textWithInputs(next), isLast };
+      yield* mapStream(exchange(this.server.client, httpRequest, this.call), new MessageReader(decoder));
       const { pause } = decoder;
       if (!pause) return;
       next = pauses < limits.toolIterations ? continuedBody(fields, pause, limit) : undefined;
       decoder.resume();
     }
     yield [{ type: 'finish', reason: 'length' }];
-  }
-
-  private async *message(decoder: MessagesDecoder, body: string): AsyncGenerator<readonly ModelEvent[]> {
-    const httpRequest = { path: '/messages', headers: this.headers, body, isLast };
-    for await (const { data } of exchange(this.server.client, httpRequest, this.call)) {
-      const events: ModelEvent[] = [];
-      const failure = decodeBatch(data, decoder, events);
-      // Events before an error still count; an empty batch means that the request was accepted.
-      if (events.length > 0 || data.length === 0) yield events;
-      if (failure) throw failure;
-      if (decoder.done) return;
-    }
-    const last: ModelEvent[] = [];
-    // A server that sent its stop reason has finished, even without the last event.
-    if (!decoder.end(last)) throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
-    yield last;
   }
 }
 
@@ -98,16 +85,32 @@ export function isLast(data: string): boolean {
   return isRecord(event) && event.type === 'message_stop';
 }
 
-function decodeBatch(batch: readonly string[], decoder: MessagesDecoder, events: ModelEvent[]): unknown {
-  try {
-    for (const data of batch) {
-      if (data === '' || data.trim() === '[DONE]') continue;
-      const event = parseJson(data);
-      rememberInputs(event, data);
-      decoder.take(event, events);
-    }
-  } catch (error) {
-    return error;
+/** Reads the events of one message. */
+class MessageReader extends BatchReader<AnswerBatch> {
+  private readonly decoder: MessagesDecoder;
+
+  constructor(decoder: MessagesDecoder) {
+    super();
+    this.decoder = decoder;
   }
-  return undefined;
+
+  protected read({ data }: AnswerBatch, events: ModelEvent[]): void {
+    for (const each of data) {
+      if (each === '' || each.trim() === '[DONE]') continue;
+      const event = parseJson(each);
+      rememberInputs(event, each);
+      this.decoder.take(event, events);
+    }
+  }
+
+  protected override isWhole(): boolean {
+    return this.decoder.done;
+  }
+
+  end(): readonly ModelEvent[] {
+    const events: ModelEvent[] = [];
+    // A server that sent its stop reason has finished, even without the last event.
+    if (!this.decoder.end(events)) throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
+    return events;
+  }
 }

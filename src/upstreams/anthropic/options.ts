@@ -117,8 +117,3 @@ export function anthropicSettings(options: AnthropicOptions): AnthropicSettings 
 
 /** Models that go on with the assistant's last message: those before Claude 4.6. */
 const CONTINUES_ASSISTANT = /claude-(?:v?[123]\b|instant|(?:opus|sonnet|haiku)-4(?:-[0-5]\b|-20\d|[@:]|$))/;
-
-/** The key and the API version. */
-export function keyHeaders({ apiKey, version }: AnthropicSettings): Readonly<Record<string, string>> {
-  return { 'anthropic-version': version, ...(apiKey ? { 'x-api-key': apiKey } : {}) };
-}

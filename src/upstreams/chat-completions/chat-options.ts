@@ -18,7 +18,6 @@ import {
   type Effort,
   findProvider,
   type ImageDetail,
-  isProviderName,
   PROVIDERS,
   type ProviderOption,
   type ProviderSettings,
@@ -136,7 +135,7 @@ const CAPS: OptionCheck = (value) =>
 export function chatSettings(options: ChatCompletionsOptions): ChatSettings {
   checkOptions(NAME, options, {
     ...serverChecks,
-    provider: (value) => isProviderName(value) || isOneOf('auto', ...Object.keys(PROVIDERS))(value),
+    provider: isOneOf('auto', ...Object.keys(PROVIDERS)),
     systemMessages: isOneOf('keep', 'merge'),
     developerRole: isOneOf('keep', 'system'),
     reasoningReplay: (value) => typeof value === 'boolean' || value === 'auto' || "'auto', true or false",

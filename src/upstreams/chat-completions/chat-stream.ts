@@ -1,4 +1,5 @@
 /** Streams the answer to a request of a turn, once more in another form where the server refuses the first. */
+import { isDeepStrictEqual } from 'node:util';
 import type { UpstreamCall } from '../../ports/upstream.ts';
 import type { ReasoningField } from '../../protocol/chat-completions/reasoning-fields.ts';
 import { ApiError } from '../../protocol/errors.ts';
@@ -15,7 +16,7 @@ import type { ChatCompletionsOptions, ChatSettings } from './chat-options.ts';
 import type { ChatServer } from './chat-server.ts';
 import { AnswerDecoding } from './decode-answer.ts';
 import { LearnedSettings } from './learned-settings.ts';
-import { isSameRefusal, readLesson, withLesson } from './lessons.ts';
+import { readLesson, withLesson } from './lessons.ts';
 import { shortenedNames, withModelFacts } from './provider-rules.ts';
 import type { ProviderSettings } from './providers.ts';
 import type { SeenFields } from './seen-fields.ts';
@@ -93,7 +94,7 @@ export class ChatStreams {
         body: JSON.stringify(toChatBody(request, taught, reports)),
         settled(again) {
           // Another refusal shows that the first one was met.
-          const isSame = again instanceof ApiError && isSameRefusal((again as Refusal).said, said);
+          const isSame = again instanceof ApiError && isDeepStrictEqual((again as Refusal).said, said);
           if (lesson.isLasting && !isSame) learned.learn(request.model, lesson.settings);
         },
       };

@@ -1,14 +1,14 @@
 /** Reads the answer of a Chat Completions server as events of a model. */
 import type { ChatBatch } from '../../ports/upstream.ts';
-import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
-import { chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
+import { ChatDecoder } from '../../protocol/chat-completions/decoder.ts';
+import { ChunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
 import type { ReasoningField } from '../../protocol/chat-completions/reasoning-fields.ts';
 import { rememberArguments } from '../../protocol/chat-completions/tool-calls.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { Note } from '../../protocol/note.ts';
 import type { Scrub } from '../../protocol/secrets/scrub.ts';
-import type { Mapping } from '../../streams/pull-stream.ts';
+import { BatchReader } from '../../streams/batch-reader.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { parseJson } from '../http/exchange.ts';
 
@@ -26,37 +26,34 @@ interface Answer {
 const MAX_FIRST_LENGTH = 8192;
 
 /** Decodes batch by batch, with the `finish` at the end. */
-export class AnswerDecoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
+export class AnswerDecoding extends BatchReader<ChatBatch> {
   private readonly decoder: ChatDecoder;
-  private readonly memo = chunkMemo();
+  private readonly memo = new ChunkMemo();
   private readonly answer: Answer;
   /** The first data, kept until it is recognised as an answer. */
   private first = '';
-  private failure: unknown = undefined;
   private done = false;
 
   constructor(think: boolean | 'prompted', answer: Answer) {
-    this.decoder = chatDecoder({ think, note: answer.note });
+    super();
+    this.decoder = new ChatDecoder({ think, note: answer.note });
     this.answer = answer;
   }
 
-  map({ whole, data }: ChatBatch): readonly ModelEvent[] | undefined {
-    const events: ModelEvent[] = [];
-    try {
-      for (const each of data) this.takeData(each, events);
-      this.done = whole || isDone(data.at(-1) ?? '');
-      if (this.done) this.finish(events, true);
-    } catch (error) {
-      this.failure = this.refusal(error);
-    }
-    this.restoreNames(events);
-    // Events before an error still count; an empty batch means that the request was accepted.
-    return events.length > 0 || data.length === 0 ? events : undefined;
+  override map(batch: ChatBatch): ModelEvent[] | undefined {
+    const events = super.map(batch);
+    if (events) this.restoreNames(events);
+    return events;
   }
 
-  shouldContinue(): boolean {
-    if (this.failure) throw this.failure;
-    return !this.done;
+  protected read({ whole, data }: ChatBatch, events: ModelEvent[]): void {
+    for (const each of data) this.takeData(each, events);
+    this.done = whole || isDone(data.at(-1) ?? '');
+    if (this.done) this.finish(events, true);
+  }
+
+  protected override isWhole(): boolean {
+    return this.done;
   }
 
   end(): readonly ModelEvent[] {
@@ -64,7 +61,7 @@ export class AnswerDecoding implements Mapping<ChatBatch, readonly ModelEvent[]>
     try {
       this.finish(events, false);
     } catch (error) {
-      throw this.refusal(error);
+      throw this.visibleFailure(error);
     }
     this.restoreNames(events);
     return events;
@@ -81,7 +78,7 @@ export class AnswerDecoding implements Mapping<ChatBatch, readonly ModelEvent[]>
   }
 
   /** Reports to the host the beginning of data that is not an answer. */
-  private refusal(error: unknown): unknown {
+  protected override visibleFailure(error: unknown): unknown {
     const { scrubError, unexpected } = this.answer;
     const isForeign = error instanceof ApiError && error.code === 'upstream_error' && !this.decoder.answered;
     if (!isForeign) return scrubError(error);

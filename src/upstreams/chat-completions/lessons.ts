@@ -1,5 +1,5 @@
 /** Reads from a server's refusal which field, keyword or limit it does not take, so that the request can do without. */
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import type { JsonObject } from '../../protocol/record.ts';
 import { EFFORTS, type Effort, type ProviderSettings, REFUSABLE_FIELDS, type RefusableField } from './providers.ts';
 
 /** What a refusal teaches. */
@@ -249,9 +249,4 @@ function isRefused(text: string): boolean {
 export function withLesson(settings: ProviderSettings, lesson: Partial<ProviderSettings>): ProviderSettings {
   const refusedFields = [...new Set([...settings.refusedFields, ...(lesson.refusedFields ?? [])])];
   return { ...settings, ...lesson, refusedFields };
-}
-
-/** The same for a text that may be JSON, as some servers put it into a message. */
-export function isSameRefusal(one: unknown, other: unknown): boolean {
-  return JSON.stringify(isRecord(one) ? one : { one }) === JSON.stringify(isRecord(other) ? other : { one: other });
 }

@@ -230,11 +230,6 @@ export type ProviderName = keyof typeof PROVIDERS;
 /** A provider, or `auto`: by the address of the server. */
 export type ProviderOption = ProviderName | 'auto';
 
-/** Whether there is a provider of this name. */
-export function isProviderName(name: unknown): name is ProviderName {
-  return typeof name === 'string' && Object.hasOwn(PROVIDERS, name);
-}
-
 /** Returns the provider of this name, or with `auto` the one that owns the address. */
 export function findProvider(name: ProviderOption, baseURL: URL): Provider {
   if (name !== 'auto') return PROVIDERS[name];

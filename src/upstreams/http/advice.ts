@@ -11,10 +11,7 @@ export interface AdviceSettings {
   readonly variables?: 'OPENAI' | 'ANTHROPIC';
 }
 
-/** Names the origin only: a path or a query may hold a secret. */
-export function addressAdvice({ baseURL, variables = 'OPENAI' }: AdviceSettings): string {
-  return `Is the model server running at ${baseURL.origin}? If it is elsewhere, set baseURL (or ${variables}_BASE_URL) to its address.`;
-}
+const KEY_HEADER = /^(authorization|x-api-key|api-key)$/i;
 
 /** Names whose key was refused, since a host may expect its clients' keys to be passed on. */
 export function keyAdvice(settings: AdviceSettings): string {
@@ -25,12 +22,8 @@ export function keyAdvice(settings: AdviceSettings): string {
     return `Check the key that your function headers returns for this client, or set ${option} ${where}.`;
   if (apiKey)
     return `Set ${option} ${where}: the one that is set is refused, and the client's own key is not forwarded.`;
-  if (Object.keys(headers).some(isKeyHeader)) return `Set the key in the option headers ${where}.`;
-  if (settings.forwardHeaders?.some(isKeyHeader))
+  if (Object.keys(headers).some((name) => KEY_HEADER.test(name))) return `Set the key in the option headers ${where}.`;
+  if (settings.forwardHeaders?.some((name) => KEY_HEADER.test(name)))
     return `The refused key is the client's own, which forwardHeaders passes on; set ${option} to use one of yours.`;
   return `Set ${option} ${where}: no key is sent now, and the client's own key is not forwarded.`;
-}
-
-function isKeyHeader(name: string): boolean {
-  return /^(authorization|x-api-key|api-key)$/i.test(name);
 }

@@ -6,7 +6,7 @@ import { readWhole } from '../../streams/bytes.ts';
 import { type Consumer, NULL_CONSUMER, type PullStream, Stage } from '../../streams/pull-stream.ts';
 import { type Inbox, openInbox } from '../../streams/sse-reader.ts';
 import type { Answered } from './connection/dispatch.ts';
-import { type Watchdog, watchdog } from './connection/watchdog.ts';
+import { Watchdog } from './connection/watchdog.ts';
 import type { HttpClient, Refusal } from './http.ts';
 
 /** The request, and how the answer's last event is recognised. */
@@ -115,7 +115,7 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
 
   private async open(): Promise<void> {
     const { limits, wire, signal } = this.call;
-    const watch = watchdog(signal, limits.firstByteTimeoutMs, limits.idleTimeoutMs);
+    const watch = new Watchdog(signal, limits.firstByteTimeoutMs, limits.idleTimeoutMs);
     this.watch = watch;
     const answer = await this.ask(this.request as ExchangeRequest, watch);
     this.request = undefined;
@@ -184,7 +184,7 @@ interface JsonRequest extends Pick<ExchangeRequest, 'path' | 'headers'> {
 export async function fetchJson(client: HttpClient, request: JsonRequest, call: UpstreamCall): Promise<unknown> {
   const { firstByteTimeoutMs, idleTimeoutMs } = call.limits;
   // There is no prompt to be read before the first byte.
-  const watch = watchdog(call.signal, Math.min(firstByteTimeoutMs, idleTimeoutMs), idleTimeoutMs);
+  const watch = new Watchdog(call.signal, Math.min(firstByteTimeoutMs, idleTimeoutMs), idleTimeoutMs);
   try {
     const method = request.body === undefined ? 'GET' : 'POST';
     const answer = await client.send({ method, ...request, stop: watch.call, retries: call.retries });

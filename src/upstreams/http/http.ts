@@ -12,7 +12,7 @@ import { isRecord } from '../../protocol/record.ts';
 import { CONTEXT_OVERFLOW } from '../../protocol/upstream-errors/context-overflow.ts';
 import { upstreamError } from '../../protocol/upstream-errors/upstream-error.ts';
 import { readWhole } from '../../streams/bytes.ts';
-import { type AdviceSettings, addressAdvice, keyAdvice } from './advice.ts';
+import { type AdviceSettings, keyAdvice } from './advice.ts';
 import { basePath } from './base-path.ts';
 import { decompressed } from './connection/decompressed.ts';
 import { type Answered, dispatch } from './connection/dispatch.ts';
@@ -104,7 +104,8 @@ export function httpClient(options: HttpOptions): HttpClient {
               ? error
               : new ApiError('upstream_unavailable', 'The model server could not be reached.', {
                   cause: error,
-                  advice: addressAdvice(options),
+                  // The origin only: a path or a query may hold a secret.
+                  advice: `Is the model server running at ${baseURL.origin}? If it is elsewhere, set baseURL (or ${options.variables ?? 'OPENAI'}_BASE_URL) to its address.`,
                 });
           if (pause === undefined) throw failure;
           facts.after = errorCodeName(failure);

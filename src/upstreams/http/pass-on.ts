@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { PassedAnswer, PassedRequest, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { readPieces } from '../../streams/bytes.ts';
-import { watchdog } from './connection/watchdog.ts';
+import { Watchdog } from './connection/watchdog.ts';
 import type { HttpClient } from './http.ts';
 
 /** What is passed on, and with which of the host's headers. */
@@ -22,7 +22,7 @@ export async function passOn(
   call: UpstreamCall,
 ): Promise<PassedAnswer> {
   const { firstByteTimeoutMs, idleTimeoutMs } = call.limits;
-  const watch = watchdog(call.signal, firstByteTimeoutMs, idleTimeoutMs);
+  const watch = new Watchdog(call.signal, firstByteTimeoutMs, idleTimeoutMs);
   const { method, path, body } = request;
   const isHeld = body === undefined || body instanceof Uint8Array;
   const sent = isHeld ? body : Readable.from(body, { objectMode: false });

@@ -9,7 +9,7 @@ import type { Item } from '../../protocol/items.ts';
 import { readLogProbList } from '../../protocol/json/log-probs.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
+import { isFilledText, isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
 import { modelSafe, namespacedName } from '../../protocol/tool-calls/names/tool-names.ts';
 import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
 import { secondAnswerError } from '../http/unexpected-answer.ts';
@@ -17,21 +17,8 @@ import { type Hold, holding } from '../http/without-output.ts';
 import { withoutStatus } from '../responses-input/input.ts';
 import { comparedText, hasOutput, itemKey, OUTPUT_DIFFERS, pairItems, type StreamedItem } from './final-output.ts';
 
-/** Receives parsed events one by one. */
-export interface ResponsesDecoder {
-  /** Whether the response is complete: its `finish` has been emitted. */
-  readonly done: boolean;
-  /** Adds the model events of one event to `events`; throws `ApiError` if it is an error. */
-  take(event: unknown, events: ModelEvent[]): void;
-}
-
 /** The tools of a request, by which the calls of its answer are named. */
 type OfferedTools = Pick<ModelRequest, 'tools' | 'native'>;
-
-/** The state of one model call, which offered these tools. `note` receives what cannot be shown. */
-export function responsesDecoder(note: (note: Note) => void, offered: OfferedTools = { tools: [] }): ResponsesDecoder {
-  return new Decoder(note, offered);
-}
 
 /** The data already emitted of one item of the other server's output. */
 interface OpenItem extends StreamedItem {
@@ -45,7 +32,9 @@ interface OpenItem extends StreamedItem {
   reasoning: string | undefined;
 }
 
-class Decoder implements ResponsesDecoder {
+/** Reads one model call, which offered these tools: receives parsed events one by one. `note` receives what cannot be shown. */
+export class ResponsesDecoder {
+  /** Whether the response is complete: its `finish` has been emitted. */
   done = false;
   private readonly note: (note: Note) => void;
   /** The model's names for its tools, and those among them that take free text. */
@@ -58,13 +47,14 @@ class Decoder implements ResponsesDecoder {
   /** The response that is being read, and whether it has begun again. */
   private response: { readonly id: unknown; readonly again: boolean } | undefined = undefined;
 
-  constructor(note: (note: Note) => void, { tools, native }: OfferedTools) {
+  constructor(note: (note: Note) => void, { tools, native }: OfferedTools = { tools: [] }) {
     this.note = note;
     this.names = new Set(tools.map(({ name }) => name));
     const customs = native?.tools.filter(({ tool }) => tool.type === 'custom') ?? [];
     this.customs = new Set(customs.flatMap(({ names }) => names));
   }
 
+  /** Adds the model events of one event to `events`; throws `ApiError` if it is an error. */
   take(event: unknown, events: ModelEvent[]): void {
     if (!isRecord(event)) throw new ApiError('upstream_error', 'The model server sent an event that is not an object.');
     const { type } = event;
@@ -124,7 +114,7 @@ class Decoder implements ResponsesDecoder {
       reasoning: undefined,
       closed: false,
     };
-    this.hold(textLength(opened.type) + textLength(opened.key));
+    this.hold(plainText(opened.type).length + plainText(opened.key).length);
     this.items.set(index, opened);
     if (isCall) this.emitCall(opened, item, events);
     // The casts, here and below: it has a type.
@@ -142,13 +132,13 @@ class Decoder implements ResponsesDecoder {
   /** A call without a name can be neither run nor answered; one of a tool that nobody offered is shown as it is. */
   private isCall(item: JsonObject): boolean {
     if (item.type === CUSTOM) return this.customs.has(this.modelName(item));
-    return item.type === 'function_call' && textLength(item.name) > 0;
+    return item.type === 'function_call' && isFilledText(item.name);
   }
 
   private modelName({ type, name, namespace }: JsonObject): string {
     const own = stringOrNone(name) ?? '';
     const plain = type === CUSTOM ? modelSafe(own) : own;
-    const whole = textLength(namespace) > 0 ? namespacedName(String(namespace), own) : plain;
+    const whole = isFilledText(namespace) ? namespacedName(String(namespace), own) : plain;
     return this.names.has(whole) ? whole : plain;
   }
 
@@ -168,7 +158,7 @@ class Decoder implements ResponsesDecoder {
       call: item.call as number,
       ...(typeof id === 'string' && id ? { id } : {}),
       name: this.modelName(call),
-      arguments: item.isCustom ? BEFORE_INPUT + escapedJson(written) : written,
+      arguments: item.isCustom ? BEFORE_INPUT + JSON.stringify(written).slice(1, -1) : written,
       ...(Object.keys(fields).length > 0 ? { fields } : {}),
     });
   }
@@ -187,7 +177,7 @@ class Decoder implements ResponsesDecoder {
   private addArguments(item: OpenItem, text: string, events: ModelEvent[]): void {
     if (item.call === undefined) return;
     grow(item.emitted, text);
-    const more = item.isCustom ? escapedJson(text) : text;
+    const more = item.isCustom ? JSON.stringify(text).slice(1, -1) : text;
     events.push({ type: 'tool-call-delta', call: item.call, arguments: more });
   }
 
@@ -330,10 +320,6 @@ function stringOrNone(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-function textLength(value: unknown): number {
-  return typeof value === 'string' ? value.length : 0;
-}
-
 const END_EVENTS: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
 const RUNNING_STATUSES: ReadonlySet<unknown> = new Set(['in_progress', 'queued']);
 const SUMMARY = 'response.reasoning_summary_text.delta';
@@ -389,10 +375,6 @@ const READ_TYPES: ReadonlySet<string> = new Set(['message', 'reasoning', 'functi
 /** Free text, as the one argument of a function. */
 const BEFORE_INPUT = '{"input":"';
 const AFTER_INPUT = '"}';
-
-function escapedJson(text: string): string {
-  return JSON.stringify(text).slice(1, -1);
-}
 
 function takeAnnotation(annotation: unknown, events: ModelEvent[]): void {
   const read = isRecord(annotation) && ANNOTATIONS.has(annotation.type) ? readAnnotation(annotation) : undefined;

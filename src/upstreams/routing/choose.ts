@@ -1,5 +1,4 @@
 /** Chooses one of the servers that take calls, and the key that keeps the calls of a conversation on one of them. */
-import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { Server } from './server.ts';
 
@@ -109,19 +108,14 @@ const MAX_TEXT_LENGTH = 2048;
 const MAX_MESSAGES = 8;
 const MAX_PARTS = 8;
 
-/** The key of a model request. */
-export function stickyKeyForRequest({ model, promptCacheKey, instructions = '', items }: ModelRequest): string {
-  return promptCacheKey ?? stickyKey([model, instructions], items);
-}
-
 /** The key of a Chat Completions body. */
 export function stickyKeyForBody({ model, prompt_cache_key: key, messages }: JsonObject): string {
   if (typeof key === 'string') return key;
   return stickyKey([String(model)], Array.isArray(messages) ? messages : []);
 }
 
-/** Everything up to the first words of the user: what follows differs from one turn to the next. */
-function stickyKey(texts: readonly string[], messages: readonly unknown[]): string {
+/** The key of a conversation: everything up to the first words of the user, since what follows differs from one turn to the next. */
+export function stickyKey(texts: readonly string[], messages: readonly unknown[]): string {
   const beginning = [...texts];
   for (const message of messages.slice(0, MAX_MESSAGES)) {
     if (!isRecord(message)) continue;

@@ -30,13 +30,11 @@ export interface Pass {
   end(outcome: Outcome): void;
 }
 
-/** Undefined if it has none; `changed` runs when the circuit has changed. Throws a `TypeError` if the package cockatiel is missing. */
-export function createPolicies(settings: PolicySettings, changed: () => void): ServerPolicies | undefined {
-  return settings.breaker || settings.calls ? new ServerPolicies(settings, changed) : undefined;
-}
-
-/** The circuit breaker and the bulkhead of one server. */
-class ServerPolicies {
+/**
+ * The circuit breaker and the bulkhead of one server; `changed` runs when the circuit has changed. Throws a `TypeError` if the
+ * package cockatiel is missing.
+ */
+export class ServerPolicies {
   private readonly circuit: CircuitBreakerPolicy | undefined;
   private readonly bulkhead: BulkheadPolicy | undefined;
   private readonly resetMs: number;

@@ -15,7 +15,7 @@ import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { noteOncePerCall } from '../http/note-once.ts';
 import { type AnsweredCalls, type AttemptSettings, Attempts, type FailoverRule } from './attempts.ts';
-import { type Choose, stickyKeyForBody, stickyKeyForRequest } from './choose.ts';
+import { type Choose, stickyKey, stickyKeyForBody } from './choose.ts';
 import { routedPass } from './routed-pass.ts';
 import { CHAT, EVENTS, RoutedStream } from './routed-stream.ts';
 import type { Server } from './server.ts';
@@ -88,7 +88,9 @@ class Pool {
 
   stream(request: ModelRequest, call: UpstreamCall) {
     const { failsOver } = this.settings;
-    const attempts = () => this.attempts(request.model, call, { stickyKey: () => stickyKeyForRequest(request) });
+    const { model: requestedModel, promptCacheKey, instructions = '', items } = request;
+    const requestKey = () => promptCacheKey ?? stickyKey([requestedModel, instructions], items);
+    const attempts = () => this.attempts(requestedModel, call, { stickyKey: requestKey });
     return new RoutedStream({
       ...{ call, failsOver, attempts, reading: EVENTS },
       open: ({ lease, call: own, model, owner }) => {

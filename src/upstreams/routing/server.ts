@@ -6,7 +6,7 @@ import { errorCodeName } from '../../ports/host/error-warning.ts';
 import { retryAfterMs } from '../../ports/host/retry-after.ts';
 import { type ModelServerStatus, readStateOwner, type Upstream } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { createPolicies, type Outcome, type Pass, type PolicySettings } from './policies.ts';
+import { type Outcome, type Pass, type PolicySettings, ServerPolicies } from './policies.ts';
 import type { NamedServer } from './targets.ts';
 
 /** The longest that a server rests because it asked to, in milliseconds. */
@@ -22,7 +22,7 @@ export class Server {
   inFlight = 0;
   isDraining = false;
   private readonly target: NamedServer;
-  private readonly policies: ReturnType<typeof createPolicies>;
+  private readonly policies: ServerPolicies | undefined;
   private readonly clientKeys: boolean;
   private readonly onState: PolicySettings['onState'];
   private reportedState: ModelServerStatus['state'] = 'closed';
@@ -39,7 +39,8 @@ export class Server {
     this.upstream = target.upstream;
     this.weight = target.weight;
     this.renames = target.model !== undefined;
-    this.policies = createPolicies(settings, () => this.reportState());
+    const isLimited = settings.breaker || settings.calls;
+    this.policies = isLimited ? new ServerPolicies(settings, () => this.reportState()) : undefined;
     this.onState = settings.onState;
     this.clientKeys = settings.clientKeys ?? false;
   }

@@ -36,7 +36,7 @@ export function forOwner(request: ModelRequest, owner: string, note: (note: Note
   const items = request.items.map((item) => {
     if (item.providerState === undefined) return item;
     const { providerState: owned, ...rest } = item;
-    if (isOwnedState(owned) && owned.routedOwner === owner) return { ...rest, providerState: owned.state };
+    if (isRecord(owned) && owned.routedOwner === owner) return { ...rest, providerState: owned.state };
     dropped += 1;
     return rest;
   });
@@ -44,8 +44,4 @@ export function forOwner(request: ModelRequest, owner: string, note: (note: Note
   const message = `${what} is left out: another model server wrote it than the one that answers now.`;
   if (dropped > 0) note({ code: 'server_replaced', message });
   return { ...request, items };
-}
-
-function isOwnedState(state: unknown): state is OwnedState {
-  return isRecord(state) && typeof state.routedOwner === 'string';
 }

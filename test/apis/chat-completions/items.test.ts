@@ -72,6 +72,25 @@ describe('itemsOf', () => {
     ]);
   });
 
+  it('[S-09] reads the thought of a message in every spelling that providers have for it', () => {
+    const thought = { type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: 'Hm.' }] };
+    const spellings: readonly JsonObject[] = [
+      ...['reasoning_content', 'reasoning', 'reasoning_text'].map((field) => ({ [field]: 'Hm.', content: 'Yes' })),
+      { reasoning_details: [{ type: 'reasoning.text', text: 'Hm.' }], content: 'Yes' },
+      {
+        content: [
+          { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] },
+          { type: 'text', text: 'Yes' },
+        ],
+      },
+    ];
+    for (const fields of spellings)
+      expect(items({ role: 'assistant', ...fields })).toEqual([
+        thought,
+        { type: 'message', role: 'assistant', content: [answer('Yes')] },
+      ]);
+  });
+
   it('[S-04] reads tool results as text or as parts', () => {
     const seen = [
       { type: 'text', text: 'seen' },

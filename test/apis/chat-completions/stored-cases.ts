@@ -1,7 +1,7 @@
 /** What OpenAI's client expects of stored chat completions, for a store to show. */
 import type OpenAI from 'openai';
 import { memoryStore, type ResponseStore } from '../../../src/index.ts';
-import { chatCompletion, textStream } from '../../../src/testing/index.ts';
+import { chatCompletion, chatStream, textStream } from '../../../src/testing/index.ts';
 import { type ChatApp, openaiClient, startChatApp, USER } from './chat-app.ts';
 
 /** A completion of the model server with this id. */
@@ -42,6 +42,17 @@ export function storedCases(storeOf: () => ResponseStore = memoryStore): void {
     const made = await client.chat.completions.create({ ...asked, store: true, metadata });
     const found = await client.chat.completions.retrieve('chatcmpl-a');
     expect(found).toMatchObject({ ...made, metadata, temperature: 0.5, tools: null });
+  });
+
+  it('[E-08] retrieves a streamed thought whole, in the field in which its client received it', async () => {
+    for (const field of ['reasoning_content', 'reasoning', 'reasoning_text']) {
+      app.fake.reply({ body: chatStream({ role: 'assistant', [field]: 'H' }, { [field]: 'm.' }, { content: 'Yes' }) });
+      const body = { model: 'recorded-model', messages: [USER], stream: true as const, store: true };
+      let id = '';
+      for await (const chunk of await client.chat.completions.create(body)) id = chunk.id;
+      const { choices } = await client.chat.completions.retrieve(id);
+      expect(choices[0]?.message).toMatchObject({ [field]: 'Hm.', content: 'Yes' });
+    }
   });
 
   it('[E-08] retrieves a streamed completion at the moment of its end', async () => {

@@ -1,6 +1,6 @@
 /** The chunks of a Chat Completions stream, and whole answers, as model events. */
 
-import { chatDecoder } from '../../../src/protocol/chat-completions/decoder.ts';
+import { ChatDecoder } from '../../../src/protocol/chat-completions/decoder.ts';
 import type { ApiError } from '../../../src/protocol/errors.ts';
 import type { ModelEvent } from '../../../src/protocol/events.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
@@ -11,7 +11,7 @@ function chunk(delta: JsonObject, rest: JsonObject = {}): JsonObject {
 
 /** What the chunks say, up to the end; `done` says whether `[DONE]` came. */
 function decode(chunks: readonly unknown[], { done = true, think = true } = {}): readonly ModelEvent[] {
-  const decoder = chatDecoder({ think });
+  const decoder = new ChatDecoder({ think });
   const events: ModelEvent[] = [];
   for (const each of chunks) decoder.take(each, events);
   decoder.end(events, done);

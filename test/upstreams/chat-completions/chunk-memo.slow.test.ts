@@ -6,8 +6,8 @@ import { ChatEncoder } from '../../../src/apis/chat-completions/answer/encoder.t
 import { ModelAnswer } from '../../../src/apis/chat-completions/answer/model-answer.ts';
 import { step } from '../../../src/engine/turn/machine/machine.ts';
 import { startState } from '../../../src/engine/turn/machine/state.ts';
-import { chatDecoder } from '../../../src/protocol/chat-completions/decoder.ts';
-import { type ChunkMemo, chunkMemo } from '../../../src/protocol/chat-completions/fast-path/chunk-memo.ts';
+import { ChatDecoder } from '../../../src/protocol/chat-completions/decoder.ts';
+import { ChunkMemo } from '../../../src/protocol/chat-completions/fast-path/chunk-memo.ts';
 import type { ModelEvent } from '../../../src/protocol/events.ts';
 import { wholeText } from '../../../src/protocol/grown-text.ts';
 import type { LogProb } from '../../../src/protocol/items.ts';
@@ -50,7 +50,7 @@ function logProb(token: string, alternatives: readonly string[] = []): LogProb {
 }
 
 /** Four chunks made so, of which the memo can have learnt before the third. */
-const four = (make: (word: string) => string) => readAll(chunkMemo(), ['a', 'bb', 'ccc', 'd "e"'].map(make));
+const four = (make: (word: string) => string) => readAll(new ChunkMemo(), ['a', 'bb', 'ccc', 'd "e"'].map(make));
 const NONE = [undefined, undefined, undefined, undefined];
 const LEARNT = [undefined, undefined, 'ccc', 'd "e"'];
 
@@ -59,14 +59,14 @@ describe('chunkMemo', () => {
     const words = ['a', 'b', 'c', 'd "e"', 'f\\', '\n', '', '😀', '\u2028', 'é'];
     expect(
       readAll(
-        chunkMemo(),
+        new ChunkMemo(),
         words.map((word) => written(word)),
       ),
     ).toEqual([undefined, undefined, ...words.slice(2)]);
   });
 
   it('[Q-03] reads the arguments of a call, and whose they are', () => {
-    const memo = chunkMemo();
+    const memo = new ChunkMemo();
     readAll(memo, [called('{'), called('"a"')]);
     expect(memo.read(called(':1}'))).toEqual({ text: ':1}', call: 1, logprobs: '' });
   });
@@ -79,7 +79,7 @@ describe('chunkMemo', () => {
     '[Q-03] [S-09] reads log probabilities as they are written, beside %j',
     (more) => {
       const tokens = ['a', 'b"', '\\', '}],"refusal":null}', '', '😀'];
-      const memo = chunkMemo();
+      const memo = new ChunkMemo();
       const read = tokens.map((token) => {
         const data = written(token, more, probable(token, 'next'));
         const found = memo.read(data);
@@ -103,7 +103,7 @@ describe('chunkMemo', () => {
     ['one that is none', [logProb('a'), null]],
     ['no list', 'x'],
   ])('leaves log probabilities with %s to the parser', (_, content) => {
-    const memo = chunkMemo();
+    const memo = new ChunkMemo();
     const of = (content: unknown) => written('a', {}, { logprobs: { content, refusal: null } });
     const usual = of([logProb('a')]);
     readAll(memo, [usual, usual]);
@@ -119,7 +119,7 @@ describe('chunkMemo', () => {
     const twice = (token: string) => of(token).replace('"logprobs":', '"logprobs":{"content":[1]},"logprobs":');
     const first = (token: string) =>
       of('a').replace('"logprobs":', `"logprobs":${JSON.stringify(probable(token).logprobs)},$&`);
-    const [plain, doubled] = [chunkMemo(), chunkMemo()];
+    const [plain, doubled] = [new ChunkMemo(), new ChunkMemo()];
     readAll(plain, [of('a'), of('b')]);
     readAll(doubled, [first('a'), first('a')]);
     const renamed = of('c').replace('"logprobs":', '"logProbs":');
@@ -132,7 +132,7 @@ describe('chunkMemo', () => {
   });
 
   it('leaves log probabilities of more than 64 KiB to the parser', () => {
-    const memo = chunkMemo();
+    const memo = new ChunkMemo();
     const of = (token: string) => written('a', {}, probable(token));
     readAll(memo, [of('a'), of('b')]);
     expect([memo.read(of('c'))?.text, memo.read(of('x'.repeat(70_000)))]).toEqual(['a', undefined]);
@@ -174,14 +174,14 @@ describe('chunkMemo', () => {
   it.each(['"', '\\"', '\\', '\n', '","error":{"message":"no"},"q":"'])(
     'leaves padding with %j to the parser',
     (odd) => {
-      const memo = chunkMemo();
+      const memo = new ChunkMemo();
       readAll(memo, [written('a', { p: 'x' }), written('a', { p: 'xx' })]);
       expect(memo.read(written('a', { p: 'MARK' }).replace('MARK', odd))).toBeUndefined();
     },
   );
 
   it('leaves a chunk to the parser whose text ends early', () => {
-    const memo = chunkMemo();
+    const memo = new ChunkMemo();
     readAll(memo, [written('a'), written('b')]);
     const forged = written('MARK').replace('MARK', 'x","reasoning":"y');
     const torn = written('MARK').replace('"MARK"', '"');
@@ -197,7 +197,7 @@ describe('chunkMemo', () => {
   );
 
   it('makes no more guesses where many were wrong', () => {
-    const memo = chunkMemo();
+    const memo = new ChunkMemo();
     const odd = JSON.stringify({ meta: { content: 'same' }, ...chunk({ content: 'a' }) });
     readAll(memo, Array(9).fill(odd));
     expect(readAll(memo, Array(4).fill(written('a')))).toEqual(NONE);
@@ -267,11 +267,11 @@ function received<Received>(
   return all;
 }
 
-const NEVER: ChunkMemo = { read: () => undefined, learn: () => undefined };
+const NEVER: Pick<ChunkMemo, 'read' | 'learn'> = { read: () => undefined, learn: () => undefined };
 
 /** What the decoder says of each chunk, and how many of them the memo has read. */
-function decoded(chunks: readonly string[], memo: ChunkMemo) {
-  const decoder = chatDecoder();
+function decoded(chunks: readonly string[], memo: Pick<ChunkMemo, 'read' | 'learn'>) {
+  const decoder = new ChatDecoder();
   let read = 0;
   const written = received(chunks, (data) => {
     const events: ModelEvent[] = [];
@@ -292,7 +292,7 @@ function parsed(event: ModelEvent): ModelEvent {
 }
 
 /** What an answer sends its client for each chunk, and what is known of it in the end. */
-function passed(chunks: readonly string[], offersTools: boolean, memo: ChunkMemo) {
+function passed(chunks: readonly string[], offersTools: boolean, memo: Pick<ChunkMemo, 'read' | 'learn'>) {
   const completion = newCompletion({ wantsUsage: false, isLegacy: false });
   const rules = { holdsCalls: offersTools, keepsFields: offersTools, limits: TIGHT };
   const answer = new ModelAnswer(completion, rules, memo);
@@ -322,7 +322,7 @@ describe('what the memo reads', () => {
     let read = 0;
     fc.assert(
       fc.property(streams, (chunks) => {
-        const found = decoded(chunks, chunkMemo());
+        const found = decoded(chunks, new ChunkMemo());
         read += found.read;
         expect(found.written).toEqual(decoded(chunks, NEVER).written);
       }),
@@ -334,7 +334,7 @@ describe('what the memo reads', () => {
   it('[Q-03] [A-29] is for a client of Chat Completions what parsing gives, with tools of ours and without', () => {
     fc.assert(
       fc.property(streams, fc.boolean(), (chunks, offersTools) => {
-        expect(passed(chunks, offersTools, chunkMemo())).toEqual(passed(chunks, offersTools, NEVER));
+        expect(passed(chunks, offersTools, new ChunkMemo())).toEqual(passed(chunks, offersTools, NEVER));
       }),
       { numRuns: 2000 },
     );
@@ -358,7 +358,7 @@ describe('what the memo reads', () => {
           const data = JSON.stringify(kind(text, more));
           return index < from ? data : withFaults(data, faults);
         });
-        const found = decoded(chunks, chunkMemo());
+        const found = decoded(chunks, new ChunkMemo());
         read += found.read;
         expect(found.written).toEqual(decoded(chunks, NEVER).written);
       }),
@@ -381,6 +381,6 @@ describeShared('what the memo reads of a recorded stream', () => {
       .split(/\r?\n/)
       .filter((line) => line.startsWith('data: {'))
       .map((line) => line.slice('data: '.length));
-    expect(decoded(chunks, chunkMemo()).written).toEqual(decoded(chunks, NEVER).written);
+    expect(decoded(chunks, new ChunkMemo()).written).toEqual(decoded(chunks, NEVER).written);
   });
 });

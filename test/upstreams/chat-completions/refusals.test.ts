@@ -1,6 +1,6 @@
 /** What refusals of model servers mean, by the shape of their words, and the facts that are no notes. */
 
-import { chatDecoder } from '../../../src/protocol/chat-completions/decoder.ts';
+import { ChatDecoder } from '../../../src/protocol/chat-completions/decoder.ts';
 import type { Note } from '../../../src/protocol/note.ts';
 import { isContextOverflow } from '../../../src/protocol/upstream-errors/context-overflow.ts';
 import { upstreamError } from '../../../src/protocol/upstream-errors/upstream-error.ts';
@@ -90,7 +90,7 @@ describe('the error of a model server', () => {
 describe('fields of an answer', () => {
   const noted = (chunk: object, choice: object) => {
     const notes: Note[] = [];
-    const decoder = chatDecoder({ note: (note) => notes.push(note) });
+    const decoder = new ChatDecoder({ note: (note) => notes.push(note) });
     decoder.take(
       { ...chunk, choices: [{ index: 0, delta: { content: 'Hi.' }, finish_reason: 'stop', ...choice }] },
       [],

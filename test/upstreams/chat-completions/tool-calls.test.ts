@@ -1,7 +1,7 @@
 /** Every way in which upstreams are known to cut tool calls into chunks. */
 
 import fc from 'fast-check';
-import { toolCalls } from '../../../src/protocol/chat-completions/tool-calls.ts';
+import { ToolCalls } from '../../../src/protocol/chat-completions/tool-calls.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 
 /** A call, as it comes out. */
@@ -13,7 +13,7 @@ interface Whole {
 
 /** The events of the calls, chunk by chunk: `id`, `name` and the arguments so far. */
 function written(...chunks: readonly (readonly unknown[])[]): readonly unknown[] {
-  const calls = toolCalls();
+  const calls = new ToolCalls();
   const events: Parameters<typeof calls.settle>[0] = [];
   for (const chunk of chunks) calls.take(chunk, events);
   calls.settle(events);
@@ -252,7 +252,7 @@ describe('toolCalls', () => {
   });
 
   it('[P-05] emits a call once, however often it is settled', () => {
-    const calls = toolCalls();
+    const calls = new ToolCalls();
     const events: Parameters<typeof calls.settle>[0] = [];
     calls.settle(events);
     calls.take([entry(0, 'a', 'one')], events);

@@ -2,9 +2,9 @@
 
 import { bytesOfItem, type Limits } from '../../../ports/limits.ts';
 import type { ChatBatch } from '../../../ports/upstream.ts';
-import { type ChatDecoder, chatDecoder } from '../../../protocol/chat-completions/decoder.ts';
+import { ChatDecoder } from '../../../protocol/chat-completions/decoder.ts';
 import type { PlainDelta } from '../../../protocol/chat-completions/delta.ts';
-import { type ChunkMemo, chunkMemo } from '../../../protocol/chat-completions/fast-path/chunk-memo.ts';
+import { ChunkMemo } from '../../../protocol/chat-completions/fast-path/chunk-memo.ts';
 import { jsonWeight } from '../../../protocol/chat-completions/own-fields.ts';
 import { customCallIn, rememberArguments } from '../../../protocol/chat-completions/tool-calls.ts';
 import { usageIn } from '../../../protocol/chat-completions/usage.ts';
@@ -78,7 +78,7 @@ export class ModelAnswer {
   private readonly completion: Completion;
   private readonly rules: AnswerRules;
   private readonly decoder: ChatDecoder;
-  private readonly memo: ChunkMemo;
+  private readonly memo: Pick<ChunkMemo, 'read' | 'learn'>;
   private readonly byNumber = new Map<number, ChatCall>();
   private readonly byId = new Map<string, ChatCall>();
   /** The extra fields of calls, by the decoder's numbers for them. */
@@ -92,11 +92,11 @@ export class ModelAnswer {
   private isUndecided = false;
   private isDone = false;
 
-  constructor(completion: Completion, rules: AnswerRules, memo: ChunkMemo = chunkMemo()) {
+  constructor(completion: Completion, rules: AnswerRules, memo: Pick<ChunkMemo, 'read' | 'learn'> = new ChunkMemo()) {
     this.completion = completion;
     this.rules = rules;
     this.memo = memo;
-    this.decoder = chatDecoder({
+    this.decoder = new ChatDecoder({
       think: false,
       passes: true,
       seeEntry: ({ call }, entry) => this.takeEntry(call, entry),

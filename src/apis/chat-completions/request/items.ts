@@ -1,9 +1,10 @@
 /** Reads chat messages as items, and writes items as chat messages: both APIs share the stored form. */
 
 import { toChatMessages } from '../../../protocol/chat-completions/messages.ts';
+import { readReasoning } from '../../../protocol/chat-completions/reasoning-fields.ts';
 import { customCallIn } from '../../../protocol/chat-completions/tool-calls.ts';
 import type { Item } from '../../../protocol/items.ts';
-import { isRecord, type JsonObject, plainText } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText, recordsIn } from '../../../protocol/record.ts';
 import type { ChatBody } from './schema.ts';
 
 type Messages = ChatBody['messages'];
@@ -45,7 +46,8 @@ function outputItem(callId: unknown, content: unknown): Item {
 }
 
 function assistantItems(message: Messages[number], index: number): readonly Item[] {
-  const { reasoning_content: thought, content, refusal, tool_calls: calls, function_call: called } = message;
+  const { content, refusal, tool_calls: calls, function_call: called } = message;
+  const thought = readReasoning(message);
   const parts = [...textParts(content), ...(refusal ? [{ type: 'refusal', refusal }] : [])];
   return [
     ...(thought ? [{ type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: thought }] }] : []),
@@ -61,9 +63,10 @@ function legacyId(index: number): string {
 
 function textParts(content: unknown): readonly JsonObject[] {
   if (typeof content === 'string') return content === '' ? [] : [outputTextPart(content)];
-  return Array.isArray(content)
-    ? content.filter(isRecord).map((part) => (part.type === 'refusal' ? part : outputTextPart(plainText(part.text))))
-    : [];
+  // Parts of type `thinking` are read with the reasoning.
+  return recordsIn(content)
+    .filter(({ type }) => type !== 'thinking')
+    .map((part) => (part.type === 'refusal' ? part : outputTextPart(plainText(part.text))));
 }
 
 function outputTextPart(text: string): JsonObject {

@@ -15,7 +15,7 @@ import {
 } from '../../../engine/tools/toolset.ts';
 import type { CallRules } from '../../../engine/turn/machine/call-permission.ts';
 import { NO_TOOLS, type Toolset } from '../../../ports/toolset.ts';
-import type { ToolDefinition } from '../../../protocol/model-request.ts';
+import type { ToolChoice, ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainText, recordsIn } from '../../../protocol/record.ts';
 import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-search-call.ts';
 import { noteReporter, type PrepareSettings } from '../../endpoint/prepare.ts';
@@ -125,12 +125,15 @@ export function toolName({ function: called, custom, name }: JsonObject): string
   return plainText(isRecord(named) ? named.name : name);
 }
 
-/** Whether the body's choice demands a call. */
-export function demandsCall({ tool_choice: choice, function_call: legacy }: JsonObject): boolean {
-  const wanted = choice ?? legacy;
-  if (!isRecord(wanted)) return choice === 'required';
-  const { type, allowed_tools: allowed } = wanted;
-  return type !== 'allowed_tools' || (isRecord(allowed) && allowed.mode === 'required');
+/** The body's choice in the engine's words, in either API's spelling of it; undefined if it makes none. */
+export function bodyChoice({ tool_choice: choice, function_call: legacy }: JsonObject): ToolChoice | undefined {
+  const wanted = choice ?? legacy ?? undefined;
+  if (wanted === undefined || wanted === 'none' || wanted === 'auto') return wanted;
+  // Some model servers have words of their own for `required`, such as `any`.
+  if (!isRecord(wanted)) return 'required';
+  if (wanted.type !== 'allowed_tools') return { name: toolName(wanted) };
+  const { mode } = isRecord(wanted.allowed_tools) ? wanted.allowed_tools : wanted;
+  return mode === 'required' ? 'required' : 'auto';
 }
 
 /** The body with a request for the usage, which has to be summed over the rounds. */

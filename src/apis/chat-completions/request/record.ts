@@ -8,12 +8,12 @@ import { plainPlan, startState } from '../../../engine/turn/machine/state.ts';
 import type { Presentation } from '../../../ports/dialect.ts';
 import type { Limits } from '../../../ports/limits.ts';
 import type { StoredResponse } from '../../../ports/store.ts';
-import { chatDecoder } from '../../../protocol/chat-completions/decoder.ts';
+import { ChatDecoder } from '../../../protocol/chat-completions/decoder.ts';
 import type { ModelEvent, TurnEnd } from '../../../protocol/events.ts';
 import { randomSeed } from '../../../protocol/ids.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { inputItems } from '../../../protocol/responses/input-items.ts';
-import { endedFields, startedFields, startedResource } from '../../../protocol/responses/resource.ts';
+import { endedFields, startedResource } from '../../../protocol/responses/resource.ts';
 import type { AnswerReader } from '../../endpoint/answer-reader.ts';
 import { isMessageList, messageItems } from './items.ts';
 
@@ -25,7 +25,7 @@ interface RecordSettings {
 
 /** Reads the answer to the request. */
 export function completionReader(request: EndpointRequest, { limits, reasoning }: RecordSettings): AnswerReader {
-  const decoder = chatDecoder();
+  const decoder = new ChatDecoder();
   const seed = randomSeed();
   // A chunk at a time: the state machine enforces the limit on the answer's size, and stops there.
   let state = startState(plainPlan(limits, reasoning === 'summary' ? 'summary_text' : 'reasoning_text', seed));
@@ -96,7 +96,8 @@ function storedTurn(
     body: { model: String(model), previous_response_id: previousId ?? null },
     tools: { tools: [], choice: 'auto' },
   });
+  const { output: _, ...fields } = started;
   const input = inputItems(isMessageList(own) ? messageItems(own) : [], seed);
   const turn = { scope, id: String(id), createdAt: Date.now(), input, ...(previousId ? { previousId } : {}) };
-  return toStoredTurn(turn, { resource: endedFields(startedFields(started), end), output: end.output });
+  return toStoredTurn(turn, { resource: endedFields(fields, end), output: end.output });
 }

@@ -1,4 +1,5 @@
 /** What a client has received of a completion, put together to the resource that it would have been without a stream. */
+import { REASONING_TEXT_FIELDS } from '../../../protocol/chat-completions/reasoning-fields.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
 
@@ -13,7 +14,7 @@ interface ShownChoice {
 }
 
 /** The fields of a delta whose texts are pieces of one text. */
-const GROWING: ReadonlySet<string> = new Set(['content', 'refusal', 'reasoning_content', 'reasoning']);
+const GROWING: ReadonlySet<string> = new Set(['content', 'refusal', ...REASONING_TEXT_FIELDS]);
 /** The fields of a spoken answer whose texts are pieces. */
 const GROWING_AUDIO: ReadonlySet<string> = new Set(['data', 'transcript']);
 /** The most choices and calls of an answer; others are left out. */

@@ -1,7 +1,7 @@
 /** Chat completions that clients want stored: each is a record of the store, and each tenant's are listed in a conversation of its own. */
 import { fromStore, type ResponseStore, replaceIn, type StoredResponse, storedVersion } from '../../../ports/store.ts';
 import { ApiError } from '../../../protocol/errors.ts';
-import { CHAT_LIST_ID, isId, quotedId, storedChatId } from '../../../protocol/ids.ts';
+import { CHAT_LIST_ID, isId, quotedId, recordKey } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
 
@@ -48,7 +48,7 @@ export class StoredCompletions {
     const id = String(completion.id);
     const storedAt = Date.now();
     const resource = { completion, messages };
-    const record = { scope, id: storedChatId(id), createdAt: storedAt, input: [], output: [], resource };
+    const record = { scope, id: recordKey('storedChat', id), createdAt: storedAt, input: [], output: [], resource };
     await fromStore(() => store.put(record));
     await this.list({ id, model: String(completion.model), metadata: metadataIn(completion), storedAt });
   }
@@ -61,7 +61,7 @@ export class StoredCompletions {
   /** Deletes it. Throws `not_found`. */
   async delete(id: string): Promise<void> {
     const { scope, store } = this;
-    const isDeleted = isId(id) && (await fromStore(() => store.delete({ scope, id: storedChatId(id) })));
+    const isDeleted = isId(id) && (await fromStore(() => store.delete({ scope, id: recordKey('storedChat', id) })));
     if (!isDeleted) throw notFound(id);
     await fromStore(() => store.conversations?.removeItem(this.listKey, id));
   }
@@ -97,7 +97,9 @@ export class StoredCompletions {
   /** Those of these that are still stored; the others have expired, and leave the list. */
   async still(ids: readonly string[]): Promise<readonly StoredCompletion[]> {
     const { scope, store } = this;
-    const records = await Promise.all(ids.map((id) => fromStore(() => store.get({ scope, id: storedChatId(id) }))));
+    const records = await Promise.all(
+      ids.map((id) => fromStore(() => store.get({ scope, id: recordKey('storedChat', id) }))),
+    );
     const gone = ids.filter((_, index) => !records[index]);
     await Promise.all(gone.map((id) => fromStore(() => store.conversations?.removeItem(this.listKey, id))));
     return records.flatMap((record) => (record ? [completionIn(record)] : []));
@@ -109,7 +111,7 @@ export class StoredCompletions {
 
   private async record(id: string): Promise<StoredResponse> {
     const { scope, store } = this;
-    const record = isId(id) ? await fromStore(() => store.get({ scope, id: storedChatId(id) })) : undefined;
+    const record = isId(id) ? await fromStore(() => store.get({ scope, id: recordKey('storedChat', id) })) : undefined;
     if (!record) throw notFound(id);
     return record;
   }
@@ -132,7 +134,7 @@ export class StoredCompletions {
   private async makeRoom(): Promise<void> {
     const { scope, store, listKey } = this;
     for (const { id } of (await this.all()).slice(0, ROOM_STEP)) {
-      await fromStore(() => store.delete({ scope, id: storedChatId(id) }));
+      await fromStore(() => store.delete({ scope, id: recordKey('storedChat', id) }));
       await fromStore(() => store.conversations?.removeItem(listKey, id));
     }
   }

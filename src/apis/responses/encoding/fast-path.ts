@@ -3,7 +3,7 @@
 import type { TurnEnd, TurnEvent } from '../../../protocol/events.ts';
 import type { PartType } from '../../../protocol/items.ts';
 import { endedFields } from '../../../protocol/responses/resource.ts';
-import { callKind } from '../../../protocol/tool-calls/kinds.ts';
+import { CALL_KINDS } from '../../../protocol/tool-calls/kinds.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME, numberedFrame } from '../../../streams/sse-frames.ts';
 import { itemJson, jsonWith, listJson, partJson, type Written } from './item-json.ts';
 import { type EncodeOptions, type Of, partIndexField, partKind, textEventName, wireEvent } from './wire-events.ts';
@@ -31,7 +31,7 @@ function eventFrame(event: TurnEvent, options: EncodeOptions, written: Written |
   switch (event.type) {
     case 'arguments-delta': {
       const { call, sequence, itemId, index, text } = event;
-      const type = `response.${callKind(call).argumentsEvent}.delta`;
+      const type = `response.${CALL_KINDS[call].argumentsEvent}.delta`;
       return `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence},"item_id":"${itemId}","output_index":${index},"delta":${JSON.stringify(text)}}\n\n`;
     }
     case 'turn-end': {

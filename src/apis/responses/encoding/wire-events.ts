@@ -5,7 +5,7 @@ import type { PartType } from '../../../protocol/items.ts';
 import { logProbsIn } from '../../../protocol/json/log-probs.ts';
 import { unreachable } from '../../../protocol/record.ts';
 import { endedResource } from '../../../protocol/responses/resource.ts';
-import { callKind, type PresentItem } from '../../../protocol/tool-calls/kinds.ts';
+import { CALL_KINDS, type PresentItem } from '../../../protocol/tool-calls/kinds.ts';
 
 /** The host's settings for its events. */
 export interface EncodeOptions {
@@ -55,9 +55,13 @@ export function wireEvent(event: TurnEvent, options: EncodeOptions): WireEvent |
       return { type: 'response.output_text.annotation.added', ...place, annotation };
     }
     case 'arguments-delta':
-      return { type: `response.${callKind(event.call).argumentsEvent}.delta`, ...itemPlace(event), delta: event.text };
+      return {
+        type: `response.${CALL_KINDS[event.call].argumentsEvent}.delta`,
+        ...itemPlace(event),
+        delta: event.text,
+      };
     case 'arguments-end': {
-      const { argumentsEvent, field, namesTool } = callKind(event.call);
+      const { argumentsEvent, field, namesTool } = CALL_KINDS[event.call];
       const named = namesTool ? { name: event.name } : {};
       return { type: `response.${argumentsEvent}.done`, ...itemPlace(event), ...named, [field]: event.arguments };
     }

@@ -3,7 +3,7 @@
 import { originOfItem } from '../../../protocol/ids.ts';
 import type { ItemStatus, OutputItem, ToolCallResult } from '../../../protocol/items.ts';
 import type { ShownCall, WrittenToolCallKind } from '../../../protocol/tool-calls/kind.ts';
-import { callKind, clientCallKind, toolCallKind } from '../../../protocol/tool-calls/kinds.ts';
+import { CALL_KINDS, CLIENT_CALL_KINDS, toolCallKind } from '../../../protocol/tool-calls/kinds.ts';
 import type { OpenToolCall, PendingToolCall, TurnPlan } from './state.ts';
 
 /** The item type that shows the call. */
@@ -11,10 +11,10 @@ export function presentedAs(
   { ownedAs }: Pick<TurnPlan, 'ownedAs'>,
   { owner, form }: Pick<OpenToolCall, 'owner' | 'form'>,
 ): WrittenToolCallKind {
-  if (!owner) return form ? clientCallKind(form) : callKind('function_call');
-  const kind = callKind(owner.shownAs ?? ownedAs);
+  if (!owner) return form ? CLIENT_CALL_KINDS[form.kind] : CALL_KINDS.function_call;
+  const kind = CALL_KINDS[owner.shownAs ?? ownedAs];
   // Some clients know only calls of functions.
-  return kind.plainAs === ownedAs ? callKind(kind.plainAs) : kind;
+  return kind.plainAs === ownedAs ? CALL_KINDS[kind.plainAs] : kind;
 }
 
 /** Whether this server ran the call. The model's own server makes items of some of the same types. */

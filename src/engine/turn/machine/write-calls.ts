@@ -1,7 +1,6 @@
 /** Writes tool calls: their arguments, and the results of server-run tools. */
 
 import type { ApprovedCall, CallRefusal, TurnInput } from '../../../protocol/events.ts';
-import { newCallId } from '../../../protocol/ids.ts';
 import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolCallResult } from '../../../protocol/items.ts';
 import { objectIn } from '../../../protocol/json/json-text.ts';
 import type { WrittenToolCallKind } from '../../../protocol/tool-calls/kind.ts';
@@ -131,7 +130,8 @@ function growRefused(draft: Draft, refused: RefusedCall, { call, arguments: text
 /** The upstream's id, or a generated one if the upstream sent none or repeats the same for several calls. */
 function unusedCallId(draft: Draft, id: string | undefined, index: number): string {
   if (id && !draft.callIds.has(id)) return id;
-  return newCallId(draft.plan.seed, index);
+  // Some servers accept at most 40 characters.
+  return `call_${draft.plan.seed}${index.toString(16).padStart(3, '0')}`;
 }
 
 /** Adds to the arguments of a shown call. A single text among them is emitted as soon as it can be decoded. */

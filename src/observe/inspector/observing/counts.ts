@@ -16,7 +16,7 @@ export interface Count {
 }
 
 /** The calls of one upstream. */
-export interface UpstreamCount extends Count {
+interface UpstreamCount extends Count {
   /** Attempts beyond the first of each call. */
   retries: number;
   firstOutputMs: number;

@@ -1,5 +1,5 @@
 /** Turns values into bounded JSON text without secrets, which the inspector keeps. */
-import { truncatedText } from '../../../protocol/printable.ts';
+
 import { SECRET_NAME } from '../../../protocol/secrets/mask.ts';
 import { withoutKeys } from '../../../protocol/secrets/scrub.ts';
 
@@ -75,11 +75,6 @@ function charactersIn(value: unknown, limit: number, depth: number): number {
     if (sum > limit) return sum;
   }
   return sum;
-}
-
-/** The beginning of a text. */
-export function boundText(text: string, limit: number): BoundedText {
-  return { text: truncatedText(text, limit), cut: Math.max(text.length - limit, 0) };
 }
 
 /** Text as it may be shown: in JSON, fields with secret names are masked; in other text, whatever looks like a key. */

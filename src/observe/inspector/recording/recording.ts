@@ -2,7 +2,7 @@
 import type { ObservedTurn, RequestInfo } from '../../../ports/hooks.ts';
 import type { Usage } from '../../../protocol/events.ts';
 import { reportedModel, truncatedText } from '../../../protocol/printable.ts';
-import { type BoundedText, boundedValue, boundText, NO_TEXT } from './bounded-text.ts';
+import { type BoundedText, boundedValue, NO_TEXT } from './bounded-text.ts';
 import type { LiveItem, Mark, ModelCall, RecordedError, RecordedStatus, ToolRun } from './entries.ts';
 import { preview } from './request-text.ts';
 
@@ -80,7 +80,7 @@ export class Recording {
 
   /** Kept as it is, and shortened to a line only when it is viewed. */
   set asked(text: string) {
-    this.askedText = boundText(text, MAX_TEXT).text;
+    this.askedText = truncatedText(text, MAX_TEXT);
     this.askedLine = undefined;
   }
 
@@ -95,9 +95,9 @@ export class Recording {
 
   /** Bounds the text by the remaining room of this response, and counts it. */
   keepText(text: string, limit: number): BoundedText {
-    const bounded = boundText(text, Math.min(limit, this.room));
-    this.count(bounded.text.length);
-    return bounded;
+    const kept = truncatedText(text, Math.min(limit, this.room));
+    this.count(kept.length);
+    return { text: kept, cut: text.length - kept.length };
   }
 
   /** The same for a value that is never changed, as JSON. */

@@ -3,7 +3,7 @@ import type { ProvidedTool, ToolProvider, ToolServerStatus } from '../../../port
 import type { ModelServerStatus, Upstream } from '../../../ports/upstream.ts';
 import { isPromise, isRecord } from '../../../protocol/record.ts';
 import { withoutKeys } from '../../../protocol/secrets/scrub.ts';
-import type { Count, ToolCounts, UpstreamCount, UpstreamCounts } from '../observing/counts.ts';
+import type { Count, ToolCounts, UpstreamCounts } from '../observing/counts.ts';
 import { boundedJson } from '../recording/bounded-text.ts';
 
 /** How long a provider may take to list its tools, in milliseconds. */
@@ -133,17 +133,18 @@ export async function upstreamView({ counts }: UpstreamCounts) {
     recent: count.recent.map((call) => ({ ...call })),
     servers: listModelServers(upstream),
     status: await readUpstreamStatus(upstream),
-    health: count.calls === 0 ? 'unused' : isFailing(count) ? 'failing' : 'ok',
+    health:
+      count.calls === 0
+        ? 'unused'
+        : count.lastError !== null && count.lastError.at === count.lastAt && Date.now() - count.lastAt < FAILURE_MS
+          ? 'failing'
+          : 'ok',
   }));
   return { upstreams: await Promise.all(views) };
 }
 
 /** Failures count for a minute, as in the status of a router. */
 const FAILURE_MS = 60_000;
-
-function isFailing({ lastAt, lastError }: UpstreamCount): boolean {
-  return lastError !== null && lastError.at === lastAt && Date.now() - lastAt < FAILURE_MS;
-}
 
 /** The most servers of one upstream that are shown. */
 const MAX_SERVERS = 256;

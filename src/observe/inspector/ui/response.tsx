@@ -1,5 +1,6 @@
 /** One response: its timeline, its items, and what the model server was sent. */
 import { useState } from 'preact/hooks';
+import { quoteForShell } from '../../../protocol/shell-text.ts';
 import type { responseView } from '../server/response-view.ts';
 import { Calls } from './calls.tsx';
 import { ItemList } from './items.tsx';
@@ -138,11 +139,6 @@ function Actions({ response, apiPath }: { readonly response: Response; readonly 
       )}
     </div>
   );
-}
-
-/** Quotes for a shell, which takes everything between single quotes literally except a single quote. */
-function quoteForShell(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** Each API's path, and the headers that its clients send. */

@@ -6,14 +6,6 @@ import { isNothing, isRecord } from '../../record.ts';
 import { isForeignRole, type PlainDelta } from '../delta.ts';
 import { isLogProbsText, readLogProbs } from '../log-probs.ts';
 
-/** The common part of the last chunks. */
-export interface ChunkMemo {
-  /** The delta of a chunk that equals the learnt ones otherwise; undefined for any other chunk. */
-  read(data: string): PlainDelta | undefined;
-  /** Learns from a chunk that was parsed. */
-  learn(data: string, chunk: unknown): void;
-}
-
 /** The bytes on both sides of the delta, and those between its text and the log probabilities, if it has any. */
 interface Sides {
   readonly before: string;
@@ -37,15 +29,12 @@ const MAX_WRONG_GUESSES = 8;
  * for the padding with which OpenAI hides the delta's length. The result equals that of parsing: a frame is verified by
  * parsing it once, and text with anything but plain characters goes through `JSON.parse`.
  */
-export function chunkMemo(): ChunkMemo {
-  return new Memo();
-}
-
-class Memo implements ChunkMemo {
+export class ChunkMemo {
   private last: Sides | undefined = undefined;
   private frame: Frame | undefined = undefined;
   private wrongGuesses = 0;
 
+  /** The delta of a chunk that equals the learnt ones otherwise; undefined for any other chunk. */
   read(data: string): PlainDelta | undefined {
     const { frame } = this;
     if (!frame) return undefined;
@@ -68,6 +57,7 @@ class Memo implements ChunkMemo {
     return deltaFromJson(written.slice(0, textEnd), call, logprobs);
   }
 
+  /** Learns from a chunk that was parsed. */
   learn(data: string, chunk: unknown): void {
     const delta = this.wrongGuesses < MAX_WRONG_GUESSES ? plainDeltaIn(chunk) : undefined;
     const sides = delta && readSides(data, delta);

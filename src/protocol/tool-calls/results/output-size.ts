@@ -20,12 +20,8 @@ export function assertOutputSize(
     throw new OutputTooLarge(`The tool answered with ${bytes} bytes, more than the ${maxBytes} that are allowed.`);
 }
 
-const NO_ROOM: ToolCallResult = {
+/** What replaces a result whose image exceeds the room that the answer has: the model may make a smaller one. */
+export const NO_ROOM: ToolCallResult = {
   output: "The image exceeds this server's limit for a response, so it was not shown.",
   failed: true,
 };
-
-/** The result, if its image fits into the room that the answer has; else a failed call: the model may make a smaller one. */
-export function limitImageSize(result: ToolCallResult, roomBytes: number): ToolCallResult {
-  return result.image && result.image.result.length > roomBytes ? NO_ROOM : result;
-}

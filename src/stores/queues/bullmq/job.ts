@@ -7,17 +7,13 @@ import { isRecord } from '../../../protocol/record.ts';
 /** The name of all jobs. */
 export const JOB_NAME = 'response';
 
-/** The same for the same response, so that one which is submitted twice is one job. */
-export function queueJobId({ scope, id }: ResponseKey): string {
-  return hash('sha256', JSON.stringify([scope, id]), 'hex');
-}
-
 /**
- * The job's data. The texts are JSON in themselves: PostgreSQL refuses NUL characters and lone surrogates in its own,
- * which JSON text escapes.
+ * The job of a response: the same for the same response, so that one which is submitted twice is one job. The texts of its
+ * data are JSON in themselves: PostgreSQL refuses NUL characters and lone surrogates in its own, which JSON text escapes.
  */
-export function toJobData({ scope, id }: ResponseKey): ResponseKey {
-  return { scope: JSON.stringify(scope), id: JSON.stringify(id) };
+export function responseJob({ scope, id }: ResponseKey): { readonly jobId: string; readonly data: ResponseKey } {
+  const jobId = hash('sha256', JSON.stringify([scope, id]), 'hex');
+  return { jobId, data: { scope: JSON.stringify(scope), id: JSON.stringify(id) } };
 }
 
 /** Undefined if the data is not such a key: another version wrote it, or something else. */

@@ -147,7 +147,7 @@ async function isCurrent(client: OwnClient): Promise<boolean> {
 
 function explainDenied(client: OwnClient): (error: unknown) => Promise<never> {
   return async (error) => {
-    if (!isDenied(error)) throw error;
+    if (!isRecord(error) || error.code !== INSUFFICIENT_PRIVILEGE) throw error;
     const { rows } = await client.query(
       'SELECT quote_ident(current_user) AS user, quote_ident(current_database()) AS database',
     );
@@ -161,7 +161,7 @@ function explainDenied(client: OwnClient): (error: unknown) => Promise<never> {
 }
 
 function explainPostgres(error: unknown): unknown {
-  if (!isDenied(error)) return error;
+  if (!isRecord(error) || error.code !== INSUFFICIENT_PRIVILEGE) return error;
   return new Error(
     `bullmqEngine: the user of the pool may not use BullMQ's tables in PostgreSQL. As their owner, run ${grantsFor('<user>')}`,
     { cause: error },
@@ -173,8 +173,4 @@ function grantsFor(user: string): string {
     `GRANT USAGE ON SCHEMA ${SCHEMA} TO ${user}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${SCHEMA} ` +
     `TO ${user}; GRANT USAGE ON ALL SEQUENCES IN SCHEMA ${SCHEMA} TO ${user}`
   );
-}
-
-function isDenied(error: unknown): boolean {
-  return isRecord(error) && error.code === INSUFFICIENT_PRIVILEGE;
 }

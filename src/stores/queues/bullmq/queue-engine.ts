@@ -9,7 +9,7 @@ import { ErrorCode } from './bullmq.ts';
 import { ClockGuard, type Clocks } from './clock-guard.ts';
 import { Failures } from './failures.ts';
 import { type HeldJob, HeldJobs } from './held-jobs.ts';
-import { JOB_NAME, queueJobId, readJobKey, toJobData } from './job.ts';
+import { JOB_NAME, readJobKey, responseJob } from './job.ts';
 import { type Link, type Session, settledWithin } from './session.ts';
 import { Slots } from './slots.ts';
 
@@ -139,8 +139,8 @@ export class QueueEngine implements BackgroundEngine {
       throw new Error(
         "bullmqEngine: the clock of this process does not agree with the database's: it takes no responses",
       );
-    const options = { jobId: queueJobId(key), lifo, removeOnComplete: true, removeOnFail: true };
-    await session.queue.add(JOB_NAME, toJobData(key), options);
+    const { jobId, data } = responseJob(key);
+    await session.queue.add(JOB_NAME, data, { jobId, lifo, removeOnComplete: true, removeOnFail: true });
     return session;
   }
 

@@ -1,10 +1,10 @@
 /** A container on top of a Pyodide process. */
 
 import type { CodeContainer, CodeRun } from '../../../ports/hosted-tools/code-runtime.ts';
+import { ContainerLostError } from '../../../ports/hosted-tools/code-runtime.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
 import type { PyodideLimits } from '../sandbox/pyodide-settings.ts';
 import type { SandboxProcess } from '../sandbox/sandbox-process.ts';
-import { brokenPythonError } from '../shared/container-errors.ts';
 import { isFileName } from '../shared/file-name.ts';
 import { serialQueue } from '../shared/serial-queue.ts';
 
@@ -18,7 +18,7 @@ export function processContainer(process: SandboxProcess, limits: PyodideLimits)
         // A process that refuses to run code has a broken Python.
         if (texts.refused !== undefined) {
           process.end();
-          throw brokenPythonError();
+          throw new ContainerLostError('crash', 'The code broke Python down; its container is gone.');
         }
         const { stdout = '', stderr = '', result, error } = texts;
         return { stdout, stderr, result, error, files: files.filter(({ name }) => isFileName(name)) };

@@ -1,17 +1,11 @@
 /** One process of a sandbox: it takes questions and returns answers, and exceeding any limit ends it. */
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import type { Socket } from 'node:net';
+import { ContainerLostError } from '../../../ports/hosted-tools/code-runtime.ts';
 import { killChild } from '../../../ports/processes/kill-child.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
 import { type Answer, type AnswerLimits, answerReader } from '../shared/answers.ts';
-import {
-  closedError,
-  crashError,
-  memoryError,
-  outputError,
-  threadsError,
-  timeoutError,
-} from '../shared/container-errors.ts';
+import { closedError, crashError, memoryError } from '../shared/container-errors.ts';
 import { encodeFrames } from '../shared/frames.ts';
 import type { Kind } from '../shared/kinds.ts';
 import type { Launch } from './launch.ts';
@@ -59,7 +53,9 @@ export function sandboxProcess(launch: Launch, limits: ProcessLimits): SandboxPr
     setRef(child, 'ref');
     killChild(child, 'SIGKILL');
   });
-  const answers = answerReader(child.stdout, limits.answer, () => life.abort(outputError()));
+  const answers = answerReader(child.stdout, limits.answer, () =>
+    life.abort(new ContainerLostError('output', 'The code gave back more than is allowed; its container is gone.')),
+  );
   // The last output of the process on its standard error explains its end.
   let lastOutput = '';
   child.stderr.on('data', (chunk) => {
@@ -83,9 +79,25 @@ export function sandboxProcess(launch: Launch, limits: ProcessLimits): SandboxPr
   /** Ends the process at the first exceeded limit. */
   async function withLimits<Value>(work: () => Promise<Value>, timeoutMs: number, signal: AbortSignal): Promise<Value> {
     const { memoryBytes } = limits;
-    const timer = setTimeout(() => life.abort(timeoutError(timeoutMs)), timeoutMs);
+    const timer = setTimeout(
+      () =>
+        life.abort(
+          new ContainerLostError(
+            'timeout',
+            `The code ran longer than ${timeoutMs} ms and was stopped; its container is gone.`,
+          ),
+        ),
+      timeoutMs,
+    );
     const unwatch = watchProcess(started.codePid, { memoryBytes, threads: MAX_THREADS }, (what) =>
-      life.abort(what === 'memory' ? memoryError(memoryBytes) : threadsError(MAX_THREADS)),
+      life.abort(
+        what === 'memory'
+          ? memoryError(memoryBytes)
+          : new ContainerLostError(
+              'crash',
+              `The code started more than ${MAX_THREADS} threads; its container is gone.`,
+            ),
+      ),
     );
     const close = () => life.abort(closedError());
     signal.addEventListener('abort', close, { once: true });

@@ -2,21 +2,9 @@
 import { constants } from 'node:os';
 import { ContainerLostError } from '../../../ports/hosted-tools/code-runtime.ts';
 
-export function timeoutError(ms: number): ContainerLostError {
-  return new ContainerLostError('timeout', `The code ran longer than ${ms} ms and was stopped; its container is gone.`);
-}
-
 export function memoryError(bytes: number): ContainerLostError {
   const mib = Math.round(bytes / 1024 / 1024);
   return new ContainerLostError('memory', `The code took more than ${mib} MiB of memory; its container is gone.`);
-}
-
-export function threadsError(threads: number): ContainerLostError {
-  return new ContainerLostError('crash', `The code started more than ${threads} threads; its container is gone.`);
-}
-
-export function outputError(): ContainerLostError {
-  return new ContainerLostError('output', 'The code gave back more than is allowed; its container is gone.');
 }
 
 export function closedError(): ContainerLostError {
@@ -32,8 +20,4 @@ export function crashError(code: number | null, signal: NodeJS.Signals | null, s
   const reported = Object.entries(constants.signals).find(([, number]) => number + 128 === code)?.[0];
   const how = signal ?? reported ?? `exit code ${code}`;
   return new ContainerLostError('crash', `The code crashed its container, which is gone (${how}).`, { cause });
-}
-
-export function brokenPythonError(): ContainerLostError {
-  return new ContainerLostError('crash', 'The code broke Python down; its container is gone.');
 }

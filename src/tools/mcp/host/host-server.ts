@@ -116,7 +116,7 @@ class UserServer implements HostServer {
       });
     } catch (error) {
       signal.throwIfAborted();
-      this.warn(boundedMessage(error));
+      this.warn(thrownText(error).slice(0, 500));
       return [];
     }
   }
@@ -180,7 +180,9 @@ class UserServer implements HostServer {
       );
     } catch (error) {
       signal.throwIfAborted();
-      const why = expired.aborted ? `they were not given within ${connectTimeoutMs} ms` : boundedMessage(error);
+      const why = expired.aborted
+        ? `they were not given within ${connectTimeoutMs} ms`
+        : thrownText(error).slice(0, 500);
       this.warn(`no credentials: ${why}`);
       throw noCredentialsError(this.label);
     }
@@ -218,8 +220,4 @@ function retryChallenge(error: unknown, last: McpChallenge | undefined): McpChal
   if (!(error instanceof McpCallError) || error.type !== 'http_error') return undefined;
   if (last?.status === error.code) return last;
   return error.code === 401 ? { status: 401 } : undefined;
-}
-
-function boundedMessage(error: unknown): string {
-  return thrownText(error).slice(0, 500);
 }

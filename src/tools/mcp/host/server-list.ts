@@ -1,7 +1,7 @@
 /** The servers of one `mcpTools`: from its options and from its config file. */
 import { readFileSync } from 'node:fs';
 import { isRecord } from '../../../protocol/record.ts';
-import { isDisabled, type McpServerConfig, type ServerSettings, serverSettings } from '../shared/server-config.ts';
+import { type McpServerConfig, type ServerSettings, serverSettings } from '../shared/server-config.ts';
 import { type CredentialFunctions, credentialFunctions, requireAuthProvider } from './credentials.ts';
 import type { McpToolsOptions } from './options.ts';
 
@@ -20,7 +20,10 @@ export function serverList(
     ...Object.entries(requireServers('servers', servers ?? {})),
     ...(configFile === undefined ? [] : Object.entries(readServersFile(configFile, warn))),
   ];
-  const list = entries.filter(([, json]) => !isDisabled(json)).map(([key, json]) => readServer(key, json));
+  const list = entries
+    // An entry that is disabled need not be complete.
+    .filter(([, json]) => !isRecord(json) || json.disabled !== true)
+    .map(([key, json]) => readServer(key, json));
   const labels = list.map(({ server }) => server.label);
   const twice = labels.find((label, place) => labels.indexOf(label) !== place);
   if (twice !== undefined) throw new TypeError(`mcpTools: there is more than one server '${twice}'`);

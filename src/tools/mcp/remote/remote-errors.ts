@@ -24,19 +24,14 @@ export class SilentServer extends Error {
   override readonly name = 'SilentServer';
 }
 
-/** A server that cannot be reached, for whatever reason. */
-class UnreachableError extends ApiError {}
-
-/** Whether the error reveals no more than that the server cannot be reached. */
-export function isUnreachable(error: unknown): boolean {
-  return error instanceof UnreachableError;
-}
+/** A server that cannot be reached: the error reveals no more. */
+export class UnreachableError extends ApiError {}
 
 /** Why a server cannot be opened. Its cause, for logs, is the original error, which may contain an address, and no secrets. */
 export function openError({ label, param }: Pick<RemoteServer, 'label' | 'param'>, error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof McpCallError)
-    return new ApiError('http_error', boundMessage(httpStatusError(label, error.code).message), {
+    return new ApiError('http_error', httpStatusError(label, error.code).message.slice(0, MESSAGE_CHARACTERS), {
       param,
       cause: error,
     });
@@ -47,12 +42,8 @@ export function openError({ label, param }: Pick<RemoteServer, 'label' | 'param'
   const { message } = error instanceof Error ? error : new Error(String(error));
   const field = error instanceof EgressError ? AT_FAULT[error.code] : undefined;
   if (field !== undefined) return new ApiError('invalid_value', message, { param: `${param}.${field}`, cause: error });
-  const text = boundMessage(`The MCP server '${label}' is not available: ${message}`);
+  const text = `The MCP server '${label}' is not available: ${message}`.slice(0, MESSAGE_CHARACTERS);
   return new ApiError('mcp_server_unavailable', text, { param, cause: error });
-}
-
-function boundMessage(text: string): string {
-  return text.slice(0, MESSAGE_CHARACTERS);
 }
 
 /** The same for a call, whose server was reachable before. */

@@ -9,7 +9,7 @@ import { ConnectionPool, type PoolKey } from '../shared/connection-pool.ts';
 import { isHeader } from '../shared/server-config.ts';
 import type { ServerTools } from '../shared/server-tools.ts';
 import { type RemoteConnection, remoteConnection } from './remote-connection.ts';
-import { callError, isUnreachable, openError } from './remote-errors.ts';
+import { callError, openError, UnreachableError } from './remote-errors.ts';
 import { type RemoteMcpOptions, remoteSettings } from './remote-options.ts';
 
 /**
@@ -84,7 +84,7 @@ async function inWholeSteps<Result>(signal: AbortSignal, open: () => Promise<Res
     return await open();
   } catch (error) {
     const took = performance.now() - began;
-    if (isUnreachable(error))
+    if (error instanceof UnreachableError)
       await sleep(STEP_MS - (took % STEP_MS), undefined, { signal, ref: false }).catch(() => {});
     signal.throwIfAborted();
     throw error;

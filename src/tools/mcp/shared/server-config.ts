@@ -177,11 +177,6 @@ export function serverSettings(key: string, json: unknown): ServerSettings {
   };
 }
 
-/** Whether the entry is disabled, and so need not be complete. */
-export function isDisabled(json: unknown): boolean {
-  return typeof json === 'object' && json !== null && 'disabled' in json && json.disabled === true;
-}
-
 function parseConfig(owner: string, json: unknown): Config {
   const { data, error } = configSchema().safeParse(json);
   if (data) return data;

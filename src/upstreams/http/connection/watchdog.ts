@@ -14,23 +14,8 @@ export interface Stoppable {
   stopped(reason: unknown): void;
 }
 
-/** Watches one call: aborts it when the caller does, or when the server sends nothing for too long. */
-export interface Watchdog {
-  readonly call: Stop;
-  /** Data arrived: from now on the idle limit applies. */
-  reset(): void;
-  /** The answer is complete: the call may end by itself. */
-  finish(): void;
-  /** Stops watching, and ends the call unless it has finished. */
-  stop(): void;
-}
-
-/** Starts watching; the first limit holds until the first `reset`. Both are in milliseconds. */
-export function watchdog(caller: AbortSignal, firstByteMs: number, idleMs: number): Watchdog {
-  return new Watch(caller, firstByteMs, idleMs);
-}
-
-class Watch implements Watchdog, Stop {
+/** Watches one call: aborts it when the caller does, or when the server sends nothing for too long. The first limit holds until the first `reset`; both are in milliseconds. */
+export class Watchdog implements Stop {
   aborted = false;
   reason: unknown = undefined;
   running: Stoppable | undefined = undefined;
@@ -54,6 +39,7 @@ class Watch implements Watchdog, Stop {
     return this;
   }
 
+  /** Data arrived: from now on the idle limit applies. */
   reset(): void {
     if (!this.isFirst) return void this.timer.refresh();
     this.isFirst = false;
@@ -61,10 +47,12 @@ class Watch implements Watchdog, Stop {
     this.timer = setTimeout(expireCall, this.idleMs, this);
   }
 
+  /** The answer is complete: the call may end by itself. */
   finish(): void {
     this.finished = true;
   }
 
+  /** Stops watching, and ends the call unless it has finished. */
   stop(): void {
     clearTimeout(this.timer);
     this.caller.removeEventListener('abort', this.follow);
@@ -80,6 +68,6 @@ class Watch implements Watchdog, Stop {
   }
 }
 
-function expireCall(watch: Watch): void {
+function expireCall(watch: Watchdog): void {
   watch.abort(new ApiError('upstream_timeout', 'The model server stopped sending data.'));
 }

@@ -5,7 +5,7 @@ import { isRecord, type JsonObject, plainText } from '../../../../protocol/recor
 import { isCalledByModels } from '../../../../protocol/responses/hosted-terms.ts';
 import { FOUND } from '../../../../protocol/responses/input-items.ts';
 import type { ToolForm } from '../../../../protocol/tool-calls/kind.ts';
-import { clientCallKind, isClientTool } from '../../../../protocol/tool-calls/kinds.ts';
+import { CLIENT_CALL_KINDS, isClientTool } from '../../../../protocol/tool-calls/kinds.ts';
 import { modelSafe, namespacedName } from '../../../../protocol/tool-calls/names/tool-names.ts';
 
 /** One tool as the model is offered it, and how its calls are shown to the client. */
@@ -62,7 +62,7 @@ export function readClientTools(tools: readonly JsonObject[]): ClientTools {
 function readClientTool(tool: JsonObject): ClientTool | undefined {
   const { type, name, namespace } = tool;
   if (!isClientTool(type)) return undefined;
-  const { functionFor } = clientCallKind({ kind: type });
+  const { functionFor } = CLIENT_CALL_KINDS[type];
   if (functionFor) {
     const definition = functionFor(tool);
     return definition && { form: { kind: type, name: definition.name }, definition };

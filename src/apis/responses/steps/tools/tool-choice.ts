@@ -6,7 +6,7 @@ import { ApiError } from '../../../../protocol/errors.ts';
 import type { ToolChoice } from '../../../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../../../protocol/record.ts';
 import { refuseLong } from '../../../../protocol/responses/invalid.ts';
-import { clientCallKind, isClientTool } from '../../../../protocol/tool-calls/kinds.ts';
+import { CLIENT_CALL_KINDS, isClientTool } from '../../../../protocol/tool-calls/kinds.ts';
 import { TOOL_SEARCH } from '../../../../protocol/tool-calls/tool-search-call.ts';
 import { modelToolName } from './client-tools.ts';
 import { isChosen } from './native-tools.ts';
@@ -118,7 +118,7 @@ function entryReader(toolset: Toolset): (entry: JsonObject) => readonly string[]
 
 /** Some clients name a function as Chat Completions does; tools with a type of their own are named by it. */
 function choiceName({ type, name, function: called }: JsonObject): unknown {
-  if (isClientTool(type) && clientCallKind({ kind: type }).functionFor) return type;
+  if (isClientTool(type) && CLIENT_CALL_KINDS[type].functionFor) return type;
   return name ?? (isRecord(called) ? called.name : undefined);
 }
 
