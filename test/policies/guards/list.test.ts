@@ -38,3 +38,8 @@ it('[G-05] is the whole of what the walk leaves out', () => {
     piece.data,
   ]);
 });
+
+it('[G-05] says nothing of objects that no API defines: they are read whole', () => {
+  const free = ['arguments', 'input', 'action', 'parameters', 'query', 'queries', 'documents', 'results_metadata'];
+  expect(free.filter((name) => PIECE.members.has(name) || (name !== 'input' && BODY.members.has(name)))).toEqual([]);
+});
