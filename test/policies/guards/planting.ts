@@ -169,7 +169,9 @@ export function plantSecrets({ share, alone }: Extent): void {
   it('[G-05] is replaced in answers', async () => {
     const found: string[] = [];
     for (const { file, api } of some(whole))
-      found.push(...(await leaks(jsonOf(readShared(file)), file, alone, (each) => answerOf(api).whole(JSON.stringify(each)))));
+      found.push(
+        ...(await leaks(jsonOf(readShared(file)), file, alone, (each) => answerOf(api).whole(JSON.stringify(each)))),
+      );
     expect(found).toEqual([]);
   });
 
