@@ -5,7 +5,7 @@ import { isRecord, type JsonObject } from '../record.ts';
 export const WEB_FETCH = 'web_fetch';
 
 /** The blocks of the call and of its result, as that server wrote them. */
-export type FetchedPage = readonly [use: JsonObject, result: JsonObject];
+type FetchedPage = readonly [use: JsonObject, result: JsonObject];
 
 /** The blocks in a state; undefined for the state of anything else. */
 export function fetchedPage(state: unknown): FetchedPage | undefined {
