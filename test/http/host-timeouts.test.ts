@@ -169,11 +169,12 @@ it.each<[string, Reply['body']]>([
 ])('[O-12] does not abort the signal of a request whose answer is sent by this package: %s', async (_, body) => {
   upstream = { name: 'none', async *stream() {} };
   let signal: AbortSignal | undefined;
+  let closed: Promise<unknown> | undefined;
   app = await listening((req, res) => {
     signal = toEndpointRequest(req, res).signal;
+    closed = once(res, 'close');
     void respond(res, { status: 200, headers: {}, body });
   });
-  const closed = once(app.server, 'request').then(([, res]) => once(res, 'close'));
   await (await fetch(app.url)).text();
   await closed;
   expect(signal?.aborted).toBe(false);
