@@ -107,6 +107,8 @@ export interface ModelRequest {
   readonly externalWebAccess?: false;
   /** Whether the model may call several tools at once. */
   readonly parallelToolCalls?: boolean;
+  /** How many calls of its own tools the model server may still run; 0 for none. Default: as many as it likes. */
+  readonly maxToolCalls?: number;
   /** The required format of the text. Default: free text. */
   readonly textFormat?: TextFormat;
   /** How long answers are, such as `low`. */

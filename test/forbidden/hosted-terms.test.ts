@@ -131,6 +131,12 @@ describe('allowed_callers without direct', () => {
     const { offered, notes } = await outcome(way, tool, { tools: [] }, {}, () => ({ text: 'Done.' }));
     expect([offered, notes[0]]).toEqual([[], expect.stringContaining("'allowed_callers'")]);
   });
+
+  it.each(Object.entries(MESSAGES_WAYS))('[O-03] offers no tool of the client’s either: %s', async (_, way) => {
+    const tool = { name: 'ask', input_schema: { type: 'object' }, allowed_callers: ['code_execution_20250825'] };
+    const { offered, notes } = await outcome(way, tool, { tools: [] }, {}, () => ({ text: 'Done.' }));
+    expect([offered, notes[0]]).toEqual([[], expect.stringContaining("'allowed_callers'")]);
+  });
 });
 
 describe('a forced hosted tool that nobody runs', () => {

@@ -35,14 +35,14 @@ describe('store false', () => {
   });
 });
 
-describe('safety_identifier and user', () => {
+describe('safety_identifier, user and moderation', () => {
   it.each(Object.entries({ ...RESPONSES_WAYS, ...CHAT_WAYS }))(
     '[O-03] reach the model server in every round: %s',
     async (_, way) => {
-      const about = { safety_identifier: 'user-7', user: 'user-7' };
+      const about = { safety_identifier: 'user-7', user: 'user-7', moderation: { model: 'omni-moderation-latest' } };
       const sent = await withForbidden(model, async (app) => {
         await way(app, about);
-        return app.asked.map(({ safety_identifier, user }) => ({ safety_identifier, user }));
+        return app.asked.map(({ safety_identifier, user, moderation }) => ({ safety_identifier, user, moderation }));
       });
       expect(sent).toEqual([about, about]);
     },

@@ -1,4 +1,5 @@
 /** What a request forbids stays forbidden, whatever the model does, on every API. */
+import type { ToolProvider } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import {
   CHAT_ASK,
@@ -299,6 +300,41 @@ describe('allowed_tools of a server', () => {
       );
     },
   );
+});
+
+describe('the tools of mcp_servers that are enabled', () => {
+  const SERVER = { type: 'url', name: 'docs', url: 'https://docs.example/mcp' };
+  const TOOLSET = {
+    type: 'mcp_toolset',
+    mcp_server_name: 'docs',
+    default_config: { enabled: false },
+    configs: { look: { enabled: true } },
+  };
+  const ENABLED = [
+    ...each(MESSAGES_WAYS, { mcp_servers: [{ ...SERVER, tool_configuration: { allowed_tools: ['look'] } }] }),
+    ...each(MESSAGES_WAYS, { mcp_servers: [SERVER], tools: [TOOLSET] }),
+  ];
+
+  it.each(ENABLED)('[O-03] are the only ones that run, whatever the model calls: %s', async (_, way, more) => {
+    const ran: string[] = [];
+    const docs: ToolProvider = {
+      name: 'docs',
+      list: () => ['look', 'erase'].map((name) => ({ server: 'docs', name })),
+      call: async ({ name }) => {
+        ran.push(name);
+        return { content: `ran ${name}` };
+      },
+    };
+    const remoteMcp = { open: async () => docs, close: async () => {} };
+    await withForbidden(
+      (_asked, round) => (round > 1 ? { text: 'Done.' } : calls('look', 'erase')),
+      async (app) => {
+        await way(app, more);
+        expect([app.asked[0]?.tools?.map((tool) => tool.function.name), ran]).toEqual([['look'], ['look']]);
+      },
+      { remoteMcp, tools: [] },
+    );
+  });
 });
 
 describe('require_approval', () => {

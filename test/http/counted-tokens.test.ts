@@ -93,7 +93,7 @@ describe('an estimate', () => {
 
 describe('a model server that counts', () => {
   /** One that is found by its list of models, and what it is asked. */
-  async function found(owner: string, answers: Readonly<Record<string, JsonObject>>) {
+  async function found(owner: string, answers: Readonly<Record<string, JsonObject>>, own: object = {}) {
     const asked: { path: string; body: unknown }[] = [];
     const server = express().use(express.json());
     server.get('/v1/models', (_, response) => {
@@ -107,7 +107,7 @@ describe('a model server that counts', () => {
     });
     const { url, close } = await listening(server);
     servers.push(close);
-    await restart({ chat: { baseURL: `${url}/v1` } });
+    await restart({ chat: { baseURL: `${url}/v1` }, ...own });
     return asked;
   }
 
@@ -123,6 +123,13 @@ describe('a model server that counts', () => {
       add_generation_prompt: true,
       tools: [{ function: { name: 'look' } }],
     });
+  });
+
+  it('[O-10] is not asked where the host counts itself', async () => {
+    const answers = { '/tokenize': { count: 42, tokens: [1], max_model_len: 2048 } };
+    const asked = await found('vllm', answers, { tokens: { count: (text: string) => text.length } });
+    expect(await counted({ input: GERMAN })).toBeGreaterThan(42);
+    expect(asked.map(({ path }) => path)).not.toContain('/tokenize');
   });
 
   it('[O-10] is llama.cpp, by the whole request', async () => {

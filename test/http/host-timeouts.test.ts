@@ -3,6 +3,8 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import express, { type RequestHandler, type Response as Res } from 'express';
+import { toEndpointRequest } from '../../src/hosts/node/node-request.ts';
+import { respond } from '../../src/hosts/node/respond.ts';
 import {
   chatCompletionsRouter,
   chatCompletionsUpstream,
@@ -14,6 +16,7 @@ import {
   runTools,
   type Upstream,
 } from '../../src/index.ts';
+import type { Reply } from '../../src/protocol/reply.ts';
 import {
   chatChunk,
   type FakeUpstream,
@@ -153,6 +156,28 @@ it('[O-12] throws nothing where the model writes between the end of the host and
   release();
   await answer.text();
   expect([code, await fake.closed(0)]).toEqual(['ERR_STREAM_WRITE_AFTER_END', expect.any(Number)]);
+});
+
+it.each<[string, Reply['body']]>([
+  ['whole', '{}'],
+  [
+    'streamed',
+    (async function* () {
+      yield 'data: 1\n\n';
+    })(),
+  ],
+])('[O-12] does not abort the signal of a request whose answer is sent by this package: %s', async (_, body) => {
+  upstream = { name: 'none', async *stream() {} };
+  let signal: AbortSignal | undefined;
+  let closed: Promise<unknown> | undefined;
+  app = await listening((req, res) => {
+    signal = toEndpointRequest(req, res).signal;
+    closed = once(res, 'close');
+    void respond(res, { status: 200, headers: {}, body });
+  });
+  await (await fetch(app.url)).text();
+  await closed;
+  expect(signal?.aborted).toBe(false);
 });
 
 it('[O-12] leaves the signal of an answer alone that ended by itself', async () => {

@@ -135,6 +135,40 @@ describe('tools of clients', () => {
     expect([sent().tool_choice, listOf(sent().tools).map(({ type }) => type)]).toEqual([choice, types]);
   });
 
+  it('[V-41] [O-01] that the server runs do not go out under tool_choice none', async () => {
+    await start();
+    fake.reply(DONE);
+    await askForJson(app.url, { tools: [...HOSTED, GRAMMAR], tool_choice: 'none' });
+    expect([listOf(sent().tools).map(({ type }) => type), sent().tool_choice]).toEqual([['custom'], 'none']);
+  });
+
+  it('[O-02] of the host’s that search are told so where a tool of the client’s forbids the live web', async () => {
+    await start({}, { serverTools: [{ type: 'web_search' }] });
+    fake.reply(DONE);
+    await askForJson(app.url, { tools: [{ type: 'web_search', external_web_access: false }] });
+    expect(sent().tools).toEqual([{ type: 'web_search', external_web_access: false }]);
+  });
+
+  it.each<[string, readonly JsonObject[], ResponsesOptions, number | undefined]>([
+    ['the client’s', HOSTED.slice(0, 1), {}, 2],
+    ['the host’s', [], { serverTools: [{ type: 'web_search' }] }, 2],
+    ['none of the server’s', [GRAMMAR], {}, undefined],
+  ])('[O-03] count against max_tool_calls at the server that runs them: %s', async (_, tools, upstream, most) => {
+    await start({}, upstream);
+    fake.reply(DONE);
+    await askForJson(app.url, { tools, max_tool_calls: 2 });
+    expect(sent().max_tool_calls).toBe(most);
+  });
+
+  it('[O-03] that the server has run leave fewer to its next request, whatever it makes of the number', async () => {
+    await start({ tools: functionTools({ look: { parameters: {}, execute: () => 'Sun' } }) });
+    const code = { type: 'code_interpreter_call', status: 'completed', code: '1', container_id: 'c', outputs: null };
+    const ran = (index: number) => item(index, { ...code, id: `ci_${index}` }, { code: '' });
+    fake.reply(answering(ran(0), ran(1), callItem(2, 'a', 'look', '{}')), DONE);
+    await askForJson(app.url, { tools: [HOSTED[0] as JsonObject], max_tool_calls: 2 });
+    expect([sent(0).max_tool_calls, listOf(sent(1).tools).map(({ type }) => type)]).toEqual([2, ['function']]);
+  });
+
   it('[V-41] [O-01] that the client runs are not called under tool_choice none, whatever the server says', async () => {
     await start();
     const call = { id: 'sh_1', type: 'shell_call', status: 'completed', call_id: 'c', action: { commands: ['rm'] } };

@@ -54,6 +54,15 @@ describe('a second answer within the first', () => {
     expect(await answer(anthropicUpstream, spliced)).toBe(FAILED);
   });
 
+  it('[V-35] fails it under another id, whatever number its parts go on with', async () => {
+    const blocks = messageStart() + textBlock(0, 'One.') + second + textBlock(1, 'Two.') + messageEnd();
+    expect(await answer(anthropicUpstream, blocks)).toBe(FAILED);
+    await upstream?.close?.();
+    const other = responsesEvent({ type: 'response.created', response: { id: 'resp_second', object: 'response' } });
+    const items = responseStart() + textItem(0, 'One.') + other + textItem(1, 'Two.') + responseEnd();
+    expect(await answer(responsesUpstream, items)).toBe(FAILED);
+  });
+
   it('[V-35] fails it under the same id, if its blocks come again', async () => {
     const again = messageStart() + textBlock(0, 'One.') + messageStart() + textBlock(0, 'One.') + messageEnd();
     expect(await answer(anthropicUpstream, again)).toBe(FAILED);

@@ -17,7 +17,7 @@ const OWN_TYPES: ReadonlySet<string> = new Set(['message', 'reasoning', 'functio
 /** The facts of the answer to a request. */
 export function messageFacts(
   { body, request, tools }: RequestWithTools,
-  { toolItems, stateSealer, upstream, guards }: MessagesSettings,
+  { toolItems, stateSealer, upstream }: MessagesSettings,
   responseId: string,
 ): MessageFacts {
   const { scope } = request;
@@ -41,8 +41,7 @@ export function messageFacts(
     isShown,
     sealHidden: (output) => sealHidden(output, isHidden, stateSealer, scope),
     stateOf: (item) => {
-      // Guards have not read it.
-      if (guards || request.context?.guards || !('encrypted_content' in item)) return undefined;
+      if (!('encrypted_content' in item)) return undefined;
       const state = stateSealer.open(item.encrypted_content, [scope, readStateOwner(upstream, body.model)]);
       return isRecord(state) && 'routedOwner' in state ? state.state : state;
     },

@@ -1,5 +1,6 @@
 /** Calls that a server has run: as the two blocks that show them, and from these as items. */
 
+import { fetchedPage, WEB_FETCH } from '../../protocol/anthropic/fetched-page.ts';
 import type { CodeInterpreterCallItem, McpCallItem, OutputItem, WebSearchCallItem } from '../../protocol/items.ts';
 import { exactText } from '../../protocol/json/whole-numbers.ts';
 import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
@@ -39,14 +40,9 @@ export function serverBlocks(item: OutputItem, stateOf: StateOf): readonly Block
 function fetchBlocks(item: OutputItem, stateOf: StateOf): Blocks | undefined {
   if (item.type !== webSearchCall.type || item.encrypted_content === undefined || item.results) return undefined;
   if (item.action.type === 'search') return undefined;
-  const state = stateOf?.(item);
-  const [use, result] = Array.isArray(state) ? state : [];
-  const isFetch = isRecord(use) && use.type === 'server_tool_use' && use.name === FETCH && isRecord(result);
-  // The casts: both have a type, as the server that fetched wrote them.
-  return isFetch && result.type === `${FETCH}_tool_result` ? [use as Block, result as Block] : undefined;
+  // The cast: both have a type, as the server that fetched wrote them.
+  return fetchedPage(stateOf?.(item)) as Blocks | undefined;
 }
-
-const FETCH = 'web_fetch';
 
 const SERVER_ID = 'srvtoolu_';
 const MCP_ID = 'mcptoolu_';
@@ -80,7 +76,7 @@ function codeBlocks({ id: itemId, code, outputs, status }: CodeInterpreterCallIt
 function webBlocks({ id: itemId, action, status, results, encrypted_content: state = '' }: WebSearchCallItem): Blocks {
   const id = SERVER_ID + itemId;
   const isSearch = action.type === 'search';
-  const name = isSearch ? 'web_search' : FETCH;
+  const name = isSearch ? 'web_search' : WEB_FETCH;
   const input = isSearch ? { query: action.query } : { url: action.url };
   const type = `${name}_tool_result`;
   let content: unknown;

@@ -315,8 +315,20 @@ function nextRequest(
   isRepeating: boolean,
   isOpen: boolean,
 ): ModelRequest {
-  const { toolChoice, ...rest } = request;
+  const { toolChoice, maxToolCalls, ...rest } = request;
+  const ran = written.filter(isRunByServer).length;
   const free = isOpen || toolChoice === undefined || toolChoice === 'none' ? toolChoice : 'auto';
   const choice = isRepeating ? 'none' : free;
-  return { ...rest, items: [...request.items, ...written], ...(choice === undefined ? {} : { toolChoice: choice }) };
+  return {
+    ...rest,
+    items: [...request.items, ...written],
+    ...(choice === undefined ? {} : { toolChoice: choice }),
+    ...(maxToolCalls === undefined ? {} : { maxToolCalls: Math.max(0, maxToolCalls - ran) }),
+  };
+}
+
+/** Whether this server or the model's own has run the call. */
+function isRunByServer(item: Item): boolean {
+  const runBy = toolCallKind(item)?.runBy;
+  return runBy === undefined ? originOfItem(item.id) !== undefined && item.type.endsWith('_call') : runBy !== 'client';
 }

@@ -45,8 +45,11 @@ export interface CodeContainer {
 export interface CodeRuntime {
   /** A short name for messages, such as `pyodide`. */
   readonly name: string;
-  /** A new container; rejects if none is available. */
-  create(signal: AbortSignal): Promise<CodeContainer>;
+  /**
+   * A new container; rejects if none is available. `tenant` is whose it will be, so that a runtime with a bounded number can
+   * share them out; the callers without one share theirs.
+   */
+  create(signal: AbortSignal, tenant?: string): Promise<CodeContainer>;
   /** Ends every container. May be called twice. */
   close(): Promise<void>;
 }

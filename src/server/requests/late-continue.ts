@@ -9,7 +9,6 @@ interface Begun {
   };
   readonly response: {
     readonly headersSent: boolean;
-    shouldKeepAlive: boolean;
     writeContinue(): void;
   };
   readonly server: { listenerCount(event: 'checkContinue'): number };
@@ -19,7 +18,8 @@ let isOn = false;
 
 /**
  * From now on no client of this process is told to send a body that is refused unread. A server whose host decides itself,
- * by `checkContinue`, is left alone.
+ * by `checkContinue`, is left alone. Node closes the connection after an answer without a 100 before it: nobody could tell
+ * where the client's next request begins.
  */
 export function continueLate(): void {
   if (isOn) return;
@@ -36,16 +36,10 @@ function waitForReader({ request, response, server }: Begun): void {
   const { _read: read } = request;
   response.writeContinue = () => {
     response.writeContinue = writeContinue;
-    const { shouldKeepAlive } = response;
-    // Without the body that it announced, nobody could tell where the client's next request begins.
-    response.shouldKeepAlive = false;
     request._read = function readBody(size) {
       request._read = read;
       // What follows an answer is only discarded.
-      if (!response.headersSent) {
-        response.shouldKeepAlive = shouldKeepAlive;
-        response.writeContinue();
-      }
+      if (!response.headersSent) response.writeContinue();
       read.call(request, size);
     };
   };

@@ -2,6 +2,7 @@
 
 import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
 import type { CodeContainer, CodeFile, CodeRun, CodeRuntime } from '../../ports/hosted-tools/code-runtime.ts';
+import { limitScope } from '../../ports/scope.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { type ContainerKey, type ContainerSlot, ContainerSlots } from './container-slots.ts';
@@ -77,7 +78,7 @@ export function containers(options: ContainersOptions): CodeContainers {
   async function liveContainer(slot: ContainerSlot, signal: AbortSignal): Promise<CodeContainer> {
     if (slot.container?.alive) return slot.container;
     slot.names.clear();
-    slot.container = await runtime.create(signal);
+    slot.container = await runtime.create(signal, limitScope(slot.scope));
     if (slots.closed.aborted) await slot.container.close();
     slots.closed.throwIfAborted();
     return slot.container;

@@ -25,6 +25,7 @@ export function toResponsesBody(
 ): JsonObject {
   const own = hostedTools(request, settings);
   const native = isNative ? nativeTools(request, own, settings) : [];
+  const runsTools = own.length > 0 || native.some(({ names }) => names.length === 0);
   const tools = [...own, ...native.map(({ tool }) => tool), ...functions(request, native).map(functionTool)];
   return {
     model: request.model,
@@ -34,7 +35,12 @@ export function toResponsesBody(
     store: false,
     include: includes(request, settings, [...own, ...native.map(({ tool }) => tool)]),
     ...(tools.length > 0
-      ? { tools, tool_choice: toolChoice(request, settings, native), parallel_tool_calls: request.parallelToolCalls }
+      ? {
+          tools,
+          tool_choice: toolChoice(request, settings, native),
+          parallel_tool_calls: request.parallelToolCalls,
+          max_tool_calls: runsTools ? request.maxToolCalls : undefined,
+        }
       : {}),
     max_output_tokens: request.maxOutputTokens && Math.max(request.maxOutputTokens, MIN_TOKENS),
     temperature: request.temperature,
@@ -76,7 +82,7 @@ function includes(
 
 /** The client's own tools that go as they are, but for those that the model may not be offered any more. */
 function nativeTools(
-  { native, tools }: ModelRequest,
+  { native, tools, maxToolCalls }: ModelRequest,
   own: readonly HostedTool[],
   settings: BodySettings,
 ): readonly NativeTool[] {
@@ -85,7 +91,7 @@ function nativeTools(
   const hosted = new Set(own.map(({ type }) => requestedType(type)));
   return native.tools.filter(({ tool, names }) => {
     if (names.length > 0) return names.some((name) => offered.has(name));
-    if (mayReachWeb(tool, settings)) return false;
+    if (maxToolCalls === 0 || mayReachWeb(tool, settings)) return false;
     // The host's own settings of a tool come first.
     return tool.type === 'mcp' || !hosted.has(requestedType(tool.type));
   });
@@ -133,9 +139,12 @@ function namedTool(name: string, sent: readonly NativeTool[]): JsonObject {
   return { type: 'function', ...inNamespace(tool, name) };
 }
 
-/** Without those that the request does not allow. */
-function hostedTools({ allowedTools, externalWebAccess }: ModelRequest, { serverTools: own }: BodySettings) {
-  if (allowedTools) return [];
+/** Without those that the request does not allow, or allows no more. */
+function hostedTools(
+  { allowedTools, externalWebAccess, maxToolCalls }: ModelRequest,
+  { serverTools: own }: BodySettings,
+) {
+  if (allowedTools || maxToolCalls === 0) return [];
   if (externalWebAccess !== false) return own;
   return own.flatMap((tool) => {
     if (!tool.type.startsWith('web_search')) return [tool];

@@ -94,7 +94,8 @@ class Pool {
     return new RoutedStream({
       ...{ call, failsOver, attempts, reading: EVENTS },
       open: ({ lease, call: own, model, owner }) => {
-        const stated = owner === undefined ? request : forOwner(request, owner, (note) => this.noteOnce(call, note));
+        const owners = owner === undefined ? undefined : { owner, untagged: () => this.soleOwner(request.model) };
+        const stated = owners ? forOwner(request, owners, (note) => this.noteOnce(call, note)) : request;
         return lease.server.upstream.stream({ ...stated, model }, own);
       },
     });
@@ -151,7 +152,8 @@ class Pool {
     const [server] = servers;
     if (!server?.upstream.countTokens) return undefined;
     const owner = this.settings.sharesState ? undefined : stateTag(server.ownerFor(model));
-    const stated = owner === undefined ? request : forOwner(request, owner, () => {});
+    const owners = owner === undefined ? undefined : { owner, untagged: () => this.soleOwner(request.model) };
+    const stated = owners ? forOwner(request, owners, () => {}) : request;
     return server.upstream.countTokens({ ...stated, model: server.modelFor(model) }, call);
   }
 
@@ -182,6 +184,15 @@ class Pool {
       return stateOwner === ROUTED_STATE ? upstream : stateOwner;
     });
     return new Set<unknown>(owners).size === 1;
+  }
+
+  /** The owner of state that the client sends in the words of Messages: only what all servers of that API can read is sent so. */
+  private soleOwner(asked: string): string | undefined {
+    if (!this.speaksMessages(asked)) return undefined;
+    const { servers, model } = this.selected(asked);
+    const owners = new Set(servers.map((server) => stateTag(server.ownerFor(model))));
+    const [owner] = owners;
+    return owners.size === 1 ? owner : undefined;
   }
 
   /** No servers for a model that there is not: whoever asks for it gets an error. */

@@ -29,14 +29,26 @@ function hasProviderState(event: ModelEvent): event is Extract<ModelEvent, { typ
   return (event.type === 'reasoning-end' || event.type === 'search-end') && event.state !== undefined;
 }
 
+/** Who is asked, and whose a state without a tag is, such as that of a page that a client sends back; undefined for nobody's. */
+interface StateOwners {
+  readonly owner: string;
+  readonly untagged: () => string | undefined;
+}
+
 /** The request with the state of this owner as it wrote it, and without that of the others, which is noted. */
-export function forOwner(request: ModelRequest, owner: string, note: (note: Note) => void): ModelRequest {
+export function forOwner(
+  request: ModelRequest,
+  { owner: asked, untagged }: StateOwners,
+  note: (note: Note) => void,
+): ModelRequest {
   if (!request.items.some(({ providerState }) => providerState !== undefined)) return request;
   let dropped = 0;
   const items = request.items.map((item) => {
     if (item.providerState === undefined) return item;
     const { providerState: owned, ...rest } = item;
-    if (isRecord(owned) && owned.routedOwner === owner) return { ...rest, providerState: owned.state };
+    const isTagged = isRecord(owned) && typeof owned.routedOwner === 'string';
+    const owner = isTagged ? owned.routedOwner : untagged();
+    if (owner === asked) return { ...rest, providerState: isTagged ? owned.state : owned };
     dropped += 1;
     return rest;
   });

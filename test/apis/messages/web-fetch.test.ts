@@ -1,6 +1,9 @@
 /** Pages that Anthropic's own server has fetched, through the items of this server and back. */
+
+import { balanced } from 'express-open-responses/routing';
 import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
 import { functionTools, type Guard } from '../../../src/index.ts';
+import { pii } from '../../../src/policies/guards/index.ts';
 import { streamOf } from '../../upstreams/messages-app.ts';
 import { block, messagesStream, textBlock } from '../../upstreams/messages-bytes.ts';
 import { askEvents, askJson, type MessagesApp, startMessages, USER } from './messages-app.ts';
@@ -41,6 +44,15 @@ const fetched = (content: object) =>
   );
 const DONE = streamOf(messagesStream([textBlock(0, 'Done.')]));
 
+/** The blocks of the fetch in the last request to the model server. */
+function sentBack(): readonly object[] | undefined {
+  // The cast: what is sent there is a request of the Messages API.
+  const { messages } = (app.fake.requests.at(-1)?.body ?? { messages: [] }) as {
+    readonly messages: { readonly content: object[] }[];
+  };
+  return messages[1]?.content.slice(1, 3);
+}
+
 it.each([
   ['a document', DOCUMENT],
   ['an error', FAILURE],
@@ -51,11 +63,8 @@ it.each([
   const result = { type: 'web_fetch_tool_result', tool_use_id: ID, content };
   expect(body.content.slice(1, 3)).toEqual([USE, result]);
   await askJson(app.url, { messages: [USER, { role: 'assistant', content: body.content }, USER] });
-  const { messages } = (app.fake.requests.at(-1)?.body ?? {}) as {
-    messages: { role: string; content: object[] }[];
-  };
-  expect(messages[1]?.content.slice(1, 3)).toEqual([USE, result]);
-  expect(JSON.stringify(messages)).not.toContain('open_page');
+  expect(sentBack()).toEqual([USE, result]);
+  expect(JSON.stringify(app.fake.requests.at(-1)?.body)).not.toContain('open_page');
 });
 
 it('[V-38] are the same in a stream', async () => {
@@ -66,9 +75,59 @@ it('[V-38] are the same in a stream', async () => {
   expect(blocks).toContainEqual({ type: 'web_fetch_tool_result', tool_use_id: ID, content: DOCUMENT });
 });
 
-it('[V-38] [G-05] are not shown where guards of the output have not read them', async () => {
-  const guard: Guard = { name: 'all', inspect: () => ({ action: 'pass' }) };
-  await start({ output: [guard] });
-  app.fake.reply(fetched(DOCUMENT));
-  expect(JSON.stringify((await askJson(app.url)).body.content)).not.toContain('"Owls."');
+describe('behind guards of the output', () => {
+  const SECRET = { ...DOCUMENT, content: { ...DOCUMENT.content, title: 'Of bob@example.com' } };
+  const guarded = JSON.parse(JSON.stringify(SECRET).replace('bob@example.com', '[EMAIL]'));
+
+  it.each([
+    ['a document', SECRET, guarded],
+    ['an error', FAILURE, FAILURE],
+  ])('[V-38] [G-05] are shown as the guards leave them, and go back: %s', async (_, content, shown) => {
+    await start({ output: [pii()] });
+    app.fake.reply(fetched(content), DONE);
+    const { body } = await askJson(app.url);
+    const result = { type: 'web_fetch_tool_result', tool_use_id: ID, content: shown };
+    expect(body.content.slice(1, 3)).toEqual([USE, result]);
+    await askJson(app.url, { messages: [USER, { role: 'assistant', content: body.content }, USER] });
+    expect(sentBack()).toEqual([USE, result]);
+  });
+
+  it('[V-38] [G-05] are shown in a stream as the guards leave them', async () => {
+    await start({ output: [pii()] });
+    app.fake.reply(fetched(SECRET));
+    const events = JSON.stringify(await askEvents(app.url, { stream: true }));
+    expect([events.includes('bob@'), events.includes('Of [EMAIL]'), events.includes('"Owls."')]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+  });
+
+  it('[V-38] [G-05] are withheld with a text that a guard blocks', async () => {
+    const noOwls: Guard = {
+      name: 'no owls',
+      inspect: ({ text }) => (text === 'Owls.' ? { action: 'block', reason: 'No.' } : { action: 'pass' }),
+    };
+    await start({ output: [noOwls] });
+    app.fake.reply(fetched(DOCUMENT));
+    const { body } = await askJson(app.url);
+    expect([JSON.stringify(body).includes('"Owls."'), body.stop_reason]).toEqual([false, 'refusal']);
+  });
+});
+
+it.each([
+  ['a document', DOCUMENT],
+  ['an error', FAILURE],
+])('[V-38] are shown and sent back as they came by a pool of servers: %s', async (_, content) => {
+  const tools = functionTools({ look: { parameters: {}, execute: () => 'Sun' } });
+  app = await startMessages(({ baseURL }) => {
+    const server = () => anthropicUpstream({ baseURL, apiKey: 'k', retries: 0, serverTools: TOOLS });
+    return { tools, upstream: balanced([server(), server()], { by: 'round-robin' }) };
+  });
+  app.fake.reply(fetched(content), DONE);
+  const { body } = await askJson(app.url);
+  const result = { type: 'web_fetch_tool_result', tool_use_id: ID, content };
+  expect(body.content.slice(1, 3)).toEqual([USE, result]);
+  await askJson(app.url, { messages: [USER, { role: 'assistant', content: body.content }, USER] });
+  expect(sentBack()).toEqual([USE, result]);
 });

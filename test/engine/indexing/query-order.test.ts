@@ -69,6 +69,15 @@ it('[V-33] goes on with indexing however many queries there are', async () => {
   expect(begun.indexOf('a 0')).toBeLessThan(40);
 });
 
+it('[G-07] embeds another tenant’s texts while a greedy one’s wait for all the places that it gets', async () => {
+  const { embedder, begun, answer } = heldEmbedder();
+  const files = ['a', 'b', 'c', 'd', 'e'].map((name) => embedDocuments(texts(name, 1), embedder, 'greedy', signal));
+  const other = embedDocuments(texts('other', 1), embedder, 'modest', signal);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(begun).toEqual(['a 0', 'b 0', 'other 0']);
+  await until(answer, Promise.all([...files, other]));
+});
+
 it('[V-33] forgets a file whose indexing is stopped while it waits', async () => {
   const { embedder, begun, answer } = heldEmbedder();
   const controller = new AbortController();

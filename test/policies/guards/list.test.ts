@@ -1,7 +1,7 @@
 /** The list of what guards do not read: docs/guards.md and the code have the same. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { BODY, PIECE, UNREAD } from '../../../src/engine/guarding/texts/positions.ts';
+import { BODY, PIECE, type Position, UNREAD } from '../../../src/engine/guarding/texts/positions.ts';
 
 const ROWS: Readonly<Record<keyof typeof UNREAD, string>> = {
   piece: 'items, messages, parts, blocks, deltas, choices, sources, citations',
@@ -37,4 +37,28 @@ it('[G-05] is the whole of what the walk leaves out', () => {
     [...piece.skipped, ...body.skipped],
     piece.data,
   ]);
+});
+
+it('[G-05] has every position at which the walk leaves anything out', () => {
+  const seen = new Set<Position>();
+  const visit = (position: Position): void => {
+    if (seen.has(position)) return;
+    seen.add(position);
+    for (const next of [...position.members.values(), ...(position.others ? [position.others] : [])]) visit(next);
+  };
+  visit(BODY);
+  const listed = Object.values(UNREAD).map((names: { unread?: readonly string[]; skipped?: readonly string[] }) =>
+    JSON.stringify([names.unread ?? [], names.skipped ?? []]),
+  );
+  const others = [...seen]
+    .filter((position) => position !== BODY)
+    .map(({ unread, skipped }) => JSON.stringify([[...unread], [...skipped]]))
+    .filter((names) => names !== '[[],[]]' && !listed.includes(names));
+  expect(others).toEqual([]);
+  expect(seen.size).toBeGreaterThan(4);
+});
+
+it('[G-05] says nothing of objects that no API defines: they are read whole', () => {
+  const free = ['arguments', 'input', 'action', 'parameters', 'query', 'queries', 'documents', 'results_metadata'];
+  expect(free.filter((name) => PIECE.members.has(name) || (name !== 'input' && BODY.members.has(name)))).toEqual([]);
 });

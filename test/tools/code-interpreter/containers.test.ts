@@ -61,6 +61,21 @@ describe('containers', () => {
     expect(new Set(await Promise.all(greedy))).toEqual(new Set(['lost']));
   });
 
+  it('[G-07] tells the runtime whose container it is, so that interpreters that share one are fair together', async () => {
+    const runtime = fakeRuntime();
+    const tenants: unknown[] = [];
+    const watched = {
+      ...runtime,
+      create: (signal: AbortSignal, tenant?: string) => {
+        tenants.push(tenant);
+        return runtime.create(signal);
+      },
+    };
+    const { run } = setUp({}, watched);
+    for (const scope of ['greedy', 'modest']) await run('a', remember, { scope });
+    expect(tenants).toEqual(['greedy', 'modest']);
+  });
+
   it('[G-07] refuses a greedy tenant’s further runs when too many wait, and takes those of another', async () => {
     const { run, runtime, kept } = setUp({ max: 1 });
     const greedy = Array.from({ length: 300 }, (_, at) => run(`g${at}`, endless, { scope: 'greedy' }).catch(String));

@@ -69,9 +69,9 @@ async function settled(): Promise<void> {
 }
 
 /** What has come of a take so far. */
-function taking(pool: Pool, signal: AbortSignal = NEVER()) {
+function taking(pool: Pool, signal: AbortSignal = NEVER(), tenant = 'one') {
   const seen: { process?: SandboxProcess; error?: unknown } = {};
-  pool.take(signal).then(
+  pool.take(signal, tenant).then(
     (process) => {
       seen.process = process;
     },
@@ -93,7 +93,7 @@ describe('processPool', () => {
       fc.asyncProperty(plan, async ({ warm, max, takes }) => {
         const { pool, counts, load } = poolOf({ warm: Math.min(warm, max), max });
         const leaving = takes.map(() => new AbortController());
-        const seen = takes.map((_leaves, index) => taking(pool, leaving[index]?.signal));
+        const seen = takes.map((_leaves, index) => taking(pool, leaving[index]?.signal, `tenant ${index % 3}`));
         for (const caller of leaving.filter((_caller, index) => takes[index])) caller.abort(new Error('left'));
         for (let round = 0; round <= takes.length; round += 1) {
           await load();
@@ -106,6 +106,28 @@ describe('processPool', () => {
         expect(counts.live).toBe(0);
       }),
     );
+  });
+
+  it('[G-07] leaves a process to the others, however many a greedy tenant takes and waits for', async () => {
+    const { pool, load } = poolOf({ warm: 1, max: 3 });
+    const greedy = Array.from({ length: 20 }, () => taking(pool, NEVER(), 'greedy'));
+    await settled();
+    await load();
+    const other = taking(pool, NEVER(), 'other');
+    await settled();
+    await load();
+    expect([greedy.filter(({ process }) => process).length, other.process !== undefined]).toEqual([2, true]);
+    const third = taking(pool, NEVER(), 'third');
+    let ended = 0;
+    for (const { process } of greedy) {
+      if (third.process) break;
+      process?.end();
+      ended += 1;
+      await settled();
+      await load();
+    }
+    expect([third.process !== undefined, ended <= 2]).toEqual([true, true]);
+    await pool.close();
   });
 
   it('[T-11] keeps some ready, and starts another for each that is taken', async () => {

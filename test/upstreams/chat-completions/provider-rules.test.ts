@@ -147,6 +147,7 @@ describe('the settings of a provider', () => {
         { role: 'assistant', content: 'Wait.', reasoning_text: ' ', prefix: true },
       ],
     });
+    expect(JSON.stringify(body.messages)).not.toContain('"detail"');
     expect([(body.tools as JsonObject[])[0], body.tool_choice]).toEqual([
       {
         type: 'function',

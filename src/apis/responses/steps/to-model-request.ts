@@ -113,6 +113,7 @@ export function modelRequest(body: CreateBody, items: readonly Item[], plan: Too
     toolChoice: plan.toolChoice,
     allowedTools: isLimited ? allowedModelTools(plan).map(({ name }) => name) : undefined,
     parallelToolCalls: body.parallel_tool_calls,
+    maxToolCalls: body.max_tool_calls,
     textFormat: textFormat(body.text?.format),
     verbosity: body.text?.verbosity,
     reasoningEffort: body.reasoning?.effort,

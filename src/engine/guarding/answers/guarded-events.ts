@@ -1,5 +1,6 @@
 /** Guards a model's answer between the upstream and the machine, so that what is stored is what is shown. */
 
+import { mapFetchedPage } from '../../../protocol/anthropic/fetched-page.ts';
 import type { ModelEvent } from '../../../protocol/events.ts';
 import type { Annotation } from '../../../protocol/items.ts';
 import { GuardBlocked } from '../guard/guard-context.ts';
@@ -169,10 +170,12 @@ export class GuardedEvents {
     event: Event,
   ): Promise<Event> {
     const { type, search, ...rest } = event;
-    // The state belongs to its upstream, and is sealed for everybody else.
     const { state, ...shown } = { state: undefined, ...rest };
     const guarded = await this.guardTexts(shown, 'search');
-    return Object.assign({ type, search }, guarded, state === undefined ? {} : { state }) as unknown as Event;
+    if (state === undefined) return Object.assign({ type, search }, guarded) as unknown as Event;
+    // The state belongs to its upstream, and is sealed for everybody else, but for a page that clients are shown whole.
+    const kept = await mapFetchedPage(state, (page) => this.guardTexts(page, 'search'));
+    return Object.assign({ type, search }, guarded, { state: kept }) as unknown as Event;
   }
 
   private async guardTexts<Value>(value: Value, place: string): Promise<Value> {

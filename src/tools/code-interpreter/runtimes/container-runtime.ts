@@ -31,7 +31,7 @@ export function containerRuntime(options: ContainerRuntimeOptions): CodeRuntime 
 
   return {
     name: 'container',
-    create: async (signal) => processContainer(await pool.take(signal), limits),
+    create: async (signal, tenant = '') => processContainer(await pool.take(signal, tenant), limits),
     close: () => pool.close(),
   };
 }

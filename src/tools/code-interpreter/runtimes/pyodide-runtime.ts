@@ -47,7 +47,7 @@ export function pyodideRuntime(options: PyodideRuntimeOptions = {}): CodeRuntime
 
   return {
     name: 'pyodide',
-    create: async (signal) => processContainer(await pool.take(signal), limits),
+    create: async (signal, tenant = '') => processContainer(await pool.take(signal, tenant), limits),
     close: () => pool.close(),
   };
 }

@@ -1,12 +1,13 @@
-/** Keeps processes ready, and never more than a maximum in total. */
+/** Keeps processes ready, and never more than a maximum in total, of which no tenant can take all. */
 import { setMaxListeners } from 'node:events';
+import { FairSlots } from '../../../ports/queues/fair-places.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
 import type { SandboxProcess } from './sandbox-process.ts';
 
 /** Provides processes. */
 export interface Pool {
-  /** Returns a process that nobody else uses; waits if there are too many. */
-  take(signal: AbortSignal): Promise<SandboxProcess>;
+  /** Returns a process that nobody else uses; waits, tenants in turn, if there are too many, or the tenant has all but one. */
+  take(signal: AbortSignal, tenant: string): Promise<SandboxProcess>;
   /** Ends all of them, including those in use. */
   close(): Promise<void>;
 }
@@ -28,6 +29,8 @@ export function processPool({ start, warm, max, onFailure }: PoolOptions): Pool 
   const live = new Set<Opening>();
   const idle = new Set<Opening>();
   const changes = new Condition();
+  /** Of the processes in use; who waits is bounded by the callers, each of which holds a run. */
+  const places = new FairSlots({ places: max, waiting: Number.POSITIVE_INFINITY });
   const closing = new AbortController();
   // One for each process that is loading.
   setMaxListeners(0, closing.signal);
@@ -56,20 +59,28 @@ export function processPool({ start, warm, max, onFailure }: PoolOptions): Pool 
 
   refill();
   return {
-    async take(signal) {
-      while (idle.size === 0 && live.size >= max && !closing.signal.aborted) await changes.wait(signal);
+    async take(signal, tenant) {
       closing.signal.throwIfAborted();
-      const [opening = open()] = idle;
-      idle.delete(opening);
-      refill();
+      await places.enter(tenant, AbortSignal.any([signal, closing.signal]));
+      let opening: Opening | undefined;
       try {
-        return await untilAborted(signal, () => opening);
+        // One that has failed may still be ending.
+        while (idle.size === 0 && live.size >= max && !closing.signal.aborted) await changes.wait(signal);
+        closing.signal.throwIfAborted();
+        const [chosen = open()] = idle;
+        opening = chosen;
+        idle.delete(chosen);
+        refill();
+        const process = await untilAborted(signal, () => chosen);
+        process.gone.then(() => places.leave(tenant));
+        return process;
       } catch (error) {
         // It keeps loading for the next caller.
-        if (signal.aborted && live.has(opening)) {
+        if (opening && signal.aborted && live.has(opening)) {
           idle.add(opening);
           changes.notify();
         }
+        places.leave(tenant);
         throw error;
       }
     },

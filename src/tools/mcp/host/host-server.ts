@@ -1,6 +1,8 @@
 /** One configured server, as the requests of all users reach it. */
 
 import { throttled } from '../../../ports/host/warner.ts';
+import { FairSlots } from '../../../ports/queues/fair-places.ts';
+import { limitScope } from '../../../ports/scope.ts';
 import type { ProvidedTool, ToolCall, ToolResult, ToolsRequest } from '../../../ports/tool-provider.ts';
 import { thrownText } from '../../../protocol/record.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
@@ -63,9 +65,27 @@ export function hostServer(
   return {
     label,
     list: (_request, signal) => untilAborted(signal, () => tools.list()),
-    call: (call, signal) => tools.call(call, signal),
+    call: server.transport === 'stdio' ? (call, signal) => tools.call(call, signal) : fairCalls(tools),
     status: () => tools.status(),
     close: () => tools.close(),
+  };
+}
+
+/** Calls that hold a socket at a time: some of the sockets are left for lists and events. */
+const MAX_CALLS = 120;
+
+/** The calls of all tenants over one connection: of its sockets a tenant leaves some to the others. */
+function fairCalls(tools: ServerTools): HostServer['call'] {
+  // Who waits is bounded by the callers, each of which holds a turn.
+  const places = new FairSlots({ places: MAX_CALLS, waiting: Number.POSITIVE_INFINITY });
+  return async function callInPlace(call, signal) {
+    const tenant = limitScope(call.scope);
+    await places.enter(tenant, signal);
+    try {
+      return await tools.call(call, signal);
+    } finally {
+      places.leave(tenant);
+    }
   };
 }
 
