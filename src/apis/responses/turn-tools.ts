@@ -2,8 +2,7 @@
 
 import { guardedCalls } from '../../engine/guarding/guarded-calls.ts';
 import { conversationImages } from '../../engine/tools/conversation-images.ts';
-import { withoutRepeats } from '../../engine/tools/rounds.ts';
-import { type RunCall, toolRounds } from '../../engine/tools/rounds.ts';
+import { type RunCall, toolRounds, withoutRepeats } from '../../engine/tools/rounds.ts';
 import { toolRunner } from '../../engine/tools/tool-runner.ts';
 import { conversationForModel, hiddenTools, newLists, serversNamed } from '../../engine/tools/toolset.ts';
 import { isServerExecuted } from '../../engine/turn/machine/call-items.ts';
