@@ -123,7 +123,7 @@ export function finishedFile(upload: FileUpload, bytes: number, used: FileUsage)
   if (quota && exceedsQuota(used, bytes, quota))
     throw new StoreError(
       'file_quota_exceeded',
-      `The tenant may have ${quota.files} files of ${quota.bytes} bytes together.`,
+      `The file would exceed the quota of ${quota.files} files of ${quota.bytes} bytes together.`,
     );
   return {
     ...{ scope, id, createdAt, bytes, filename, purpose },

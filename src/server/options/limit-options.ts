@@ -162,7 +162,8 @@ export function limitSettings(owner: string, options: LimitOptions = {}): Limits
     for (const [name, setting] of Object.entries(names)) chosen[setting] = limits[name] ?? DEFAULT_LIMITS[setting];
   }
   const settings: Limits = { ...DEFAULT_LIMITS, ...chosen };
-  const { bodyBytes, bodiesBytes, eventBytes, outputBytes } = settings;
+  const { bodyBytes, bodiesBytes, eventBytes } = settings;
+  const outputBytes = options.model?.outputBytes ?? 0;
   return {
     ...settings,
     // A host that takes longer bodies than the default takes as many of them at the same time.
