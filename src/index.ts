@@ -8,7 +8,7 @@ export { messagesRouter } from './hosts/express/messages-router.ts';
 export { responsesRouter } from './hosts/express/responses-router.ts';
 export type { DrainableRouter, RouterOptions } from './hosts/express/router.ts';
 export type { HostMiddleware, NodeMiddleware } from './hosts/middleware/as-middleware.ts';
-export type { Dialect } from './hosts/middleware/dialect.ts';
+export type { ApiName } from './hosts/middleware/api.ts';
 export { type GuardMiddlewareOptions, guard } from './hosts/middleware/guard.ts';
 export { type HeartbeatMiddlewareOptions, heartbeat } from './hosts/middleware/heartbeat.ts';
 export { injectTools } from './hosts/middleware/inject-tools.ts';

@@ -14,7 +14,7 @@ import { isRecord } from '../../protocol/record.ts';
 import { readWholeBody } from '../node/node-body.ts';
 import { type NodeRequest, setTurnContext, toEndpointRequest } from '../node/node-request.ts';
 import { answerClientError, type HostMiddleware, originalUrl } from './as-middleware.ts';
-import { type Dialect, lenientPath, textDialect } from './dialect.ts';
+import { type ApiName, lenientPath, textApi } from './api.ts';
 import { guardAnswer } from './guard-answer.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
@@ -90,23 +90,23 @@ async function guardRequest(
   const body = await readWholeBody(req, settings.limits, settings.scope);
   if (!body) return guardStoredAnswer(req, res, guards, settings);
   const { value } = body;
-  const dialect = settings.dialect ?? textDialect(originalUrl(req), value) ?? 'responses';
+  const api = settings.api ?? textApi(originalUrl(req), value) ?? 'responses';
   const request = toEndpointRequest(req, res, settings.scope);
   const limits = requestLimits(request, settings.limits);
   const fields = bodyFields({ body: value }, limits);
   if (isRecord(value)) refuseMany(value, limits);
   const session = guardSession(guards, request, settings.hooks, false);
-  const { body: next, history } = await guardRequestBody(fields.body, dialect, session, request);
+  const { body: next, history } = await guardRequestBody(fields.body, api, session, request);
   if (next !== value || req.body !== value) body.replace(next);
   const { context = {}, requestId, scope } = request;
   const sessions = [{ ...session, isInputDone: true }, ...(context.guards ?? [])];
   const known = { ...context, ...(history ? { history } : {}), requestId, ...(settings.scope ? { scope } : {}) };
   setTurnContext(res, { ...known, guards: sessions });
-  guardAnswer(req, res, { dialect, session, request, settings });
+  guardAnswer(req, res, { api, session, request, settings });
 }
 
 /** Where a handler shows what it has stored: answers as the model wrote them. */
-const STORED: readonly (readonly [RegExp, Dialect])[] = [
+const STORED: readonly (readonly [RegExp, ApiName])[] = [
   [/\/responses\/[^/]+(?:\/(?:input_items|cancel))?$/, 'responses'],
   [/\/conversations\/[^/]+\/items(?:\/[^/]+)?$/, 'responses'],
   [/\/chat\/completions(?:\/[^/]+(?:\/messages)?)?$/, 'chat-completions'],
@@ -120,11 +120,11 @@ function guardStoredAnswer(
   settings: MiddlewareSettings,
 ): void {
   const path = lenientPath(originalUrl(req));
-  const [, dialect] = STORED.find(([pattern]) => pattern.test(path)) ?? [];
-  if (!dialect || guards.output.length === 0) return;
+  const [, api] = STORED.find(([pattern]) => pattern.test(path)) ?? [];
+  if (!api || guards.output.length === 0) return;
   const request = toEndpointRequest(req, res, settings.scope);
   const session = guardSession(guards, request, settings.hooks, false);
-  guardAnswer(req, res, { dialect, session, request, settings });
+  guardAnswer(req, res, { api, session, request, settings });
 }
 
 interface BodyWithHistory {
@@ -135,7 +135,7 @@ interface BodyWithHistory {
 /** With placeholders, which a router behind it takes back: it needs the values in its store. */
 async function guardRequestBody(
   body: unknown,
-  dialect: Dialect,
+  api: ApiName,
   session: GuardSession,
   { context }: EndpointRequest,
 ): Promise<BodyWithHistory> {
@@ -145,7 +145,7 @@ async function guardRequestBody(
   const inputBody = await guardBody(body, guards, known);
   if (!guards.restores) return { body: inputBody, history };
   const modelBody = await bodyForModel(inputBody, guards);
-  const list = dialect === 'responses' ? 'input' : 'messages';
+  const list = api === 'responses' ? 'input' : 'messages';
   const before = isRecord(inputBody) ? inputBody[list] : undefined;
   const after = isRecord(modelBody) ? modelBody[list] : undefined;
   const loaded =

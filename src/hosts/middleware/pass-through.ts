@@ -34,7 +34,7 @@ export const PASSED_PATHS: readonly string[] = [
 
 /** The model server, what is passed on to it, and the options of every middleware. */
 export interface PassThroughOptions<Req extends NodeRequest = NodeRequest>
-  extends Omit<MiddlewareOptions<Req>, 'dialect'> {
+  extends Omit<MiddlewareOptions<Req>, 'api'> {
   /**
    * The paths that are passed on, below the mount point: `POST /embeddings`, `/batches` for every method, `/batches/*` for all below it.
    * What a server stores under the host's key is one account's for all tenants. Default: `PASSED_PATHS`.
