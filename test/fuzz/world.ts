@@ -149,7 +149,7 @@ function mountMiddlewares(app: Express, behind: () => HandlerAnswer): void {
     limits: { tokens: { points: 1e12, duration: 60 } },
     tokens: { count: (text) => text.length },
   });
-  const guarding = guard({ ...QUIET, input: [pii({ restore: true })], output: [pii()] });
+  const guarding = guard({ ...QUIET, guards: { input: [pii({ restore: true })], output: [pii()] } });
   const steps = { guarded: [guarding], budgeted: [budget], validated: [validateMessages(options)] };
   const kept = [loadHistory(options), recordTurn(options)];
   const rows = { ...steps, kept, all: [budget, validateMessages(options), guarding] };

@@ -13,15 +13,16 @@ import { bodyFields } from '../../protocol/json/json-shape.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { readWholeBody } from '../node/node-body.ts';
 import { type NodeRequest, setTurnContext, toEndpointRequest } from '../node/node-request.ts';
-import { answerClientError, type HostMiddleware, originalUrl } from './as-middleware.ts';
 import { type ApiName, lenientPath, textApi } from './api.ts';
+import { answerClientError, type HostMiddleware, originalUrl } from './as-middleware.ts';
 import { guardAnswer } from './guard-answer.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
 /** The guards, and the options of every middleware. */
 export interface GuardMiddlewareOptions<Req extends NodeRequest = NodeRequest>
-  extends Omit<MiddlewareOptions<Req>, 'tools' | 'guards'>,
-    GuardOptions<Req> {
+  extends Omit<MiddlewareOptions<Req>, 'guards'> {
+  /** What may go in and come out: lists of guards, one guard at least; those of `tools` are for a router behind it. */
+  readonly guards: GuardOptions<Req>;
   /**
    * The paths whose requests and answers pass unread, such as `/v1/files`, with all below them where they end in `/*`. They
    * count in these letters alone, where the client and the handler see the same path. Default: none.
@@ -43,17 +44,17 @@ export interface GuardMiddlewareOptions<Req extends NodeRequest = NodeRequest>
  * import { pii } from 'express-open-responses/guards';
  *
  * declare const proxy: RequestHandler;
- * express().post('/v1/chat/completions', express.json(), guard({ input: [pii()], output: [pii()] }), proxy);
+ * express().post('/v1/chat/completions', express.json(), guard({ guards: { input: [pii()], output: [pii()] } }), proxy);
  * ```
  */
 export function guard<Req extends NodeRequest = NodeRequest>(
   options: GuardMiddlewareOptions<Req>,
 ): HostMiddleware<Req> {
-  const { input, output, tools, unguardedPaths = [], ...others } = options;
+  const { unguardedPaths = [], ...others } = options;
   const settings = middlewareSettings('guard', others);
   checkOptions('guard', { unguardedPaths }, { unguardedPaths: arePaths });
-  const guards = guardSettings('guard', { input, output, tools });
-  if (!guards) throw new TypeError('guard: one of input, output and tools must have a guard, got none');
+  const { guards } = settings;
+  if (!guards) throw new TypeError('guard: guards must have a guard in one of input, output and tools, got none');
   return function guardMiddleware(req, res, next) {
     if (isUnguardedPath(req, unguardedPaths)) return next();
     guardRequest(req, res, guards, settings).then(

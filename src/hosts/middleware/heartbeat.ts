@@ -23,8 +23,8 @@ import { EarlyAnswer, type OtherAnswer } from '../node/early-answer.ts';
 import { isEventStream, type Layer, onHead } from '../node/event-stream.ts';
 import { eventTail } from '../node/event-tail.ts';
 import { type NodeRequest, setTurnContext, turnContext } from '../node/node-request.ts';
-import { type NodeMiddleware, originalUrl } from './as-middleware.ts';
 import { type ApiName, detectApi, isMessagesPath } from './api.ts';
+import { type NodeMiddleware, originalUrl } from './as-middleware.ts';
 
 const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n';
 

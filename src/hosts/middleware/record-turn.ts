@@ -13,8 +13,8 @@ import { type AnswerHead, type Layer, onHead } from '../node/event-stream.ts';
 import { holdEnd } from '../node/held-answer.ts';
 import { requestBody } from '../node/node-body.ts';
 import { type NodeRequest, toEndpointRequest, turnContext } from '../node/node-request.ts';
-import { answerClientError, type HostMiddleware, requestApi } from './as-middleware.ts';
 import type { ApiName } from './api.ts';
+import { answerClientError, type HostMiddleware, requestApi } from './as-middleware.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
 /**

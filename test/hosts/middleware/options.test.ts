@@ -1,6 +1,13 @@
 /** The options of the middlewares. */
 
-import { functionTools, injectTools, type MiddlewareOptions } from '../../../src/index.ts';
+import {
+  functionTools,
+  type GuardMiddlewareOptions,
+  guard,
+  injectTools,
+  type MiddlewareOptions,
+} from '../../../src/index.ts';
+import { pii } from '../../../src/policies/guards/index.ts';
 import { type HostRequest, type Step, withHost } from './host.ts';
 
 const tools = functionTools({ now: { execute: () => 'noon' } });
@@ -36,5 +43,22 @@ describe('the option api of a middleware', () => {
   ])('is a TypeError that quotes a bad value: %j', (options, message) => {
     // The cast: a host's options need not be type-checked.
     expect(() => injectTools(options as MiddlewareOptions)).toThrow(message);
+  });
+});
+
+describe('the option guards of the middleware guard', () => {
+  it.each([
+    [{ input: [pii()] }, "guard: unknown option 'input'"],
+    [{ guards: { answers: [pii()] } }, "guard: guards: unknown option 'answers'; known are input, output, tools"],
+    [{ guards: { output: pii() } }, 'guard: guards: output must be a list of guards, got'],
+    [{ guards: { output: [] } }, 'guard: guards must have a guard in one of input, output and tools, got none'],
+    [{}, 'guard: guards must have a guard in one of input, output and tools, got none'],
+  ])('is a TypeError that names what is wrong: %j', (options, message) => {
+    // The cast: a host's options need not be type-checked.
+    expect(() => guard(options as unknown as GuardMiddlewareOptions)).toThrow(message);
+  });
+
+  it("takes the routers' tools beside it, in one object of options for both", () => {
+    expect(() => guard({ guards: { input: [pii()] }, tools })).not.toThrow();
   });
 });
