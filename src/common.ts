@@ -131,6 +131,7 @@ export type { SchemaDialect } from './protocol/tool-schemas/dialects.ts';
 export type { HeartbeatOptions } from './server/options/heartbeat-options.ts';
 export type { CoreOptions, DialectOf, SomeLimits } from './server/options/options.ts';
 export type { Prompts } from './server/options/prompt-source.ts';
+export type { ShowOptions } from './server/options/show-options.ts';
 export type { MemoryConversations } from './stores/memory/conversations.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts';
 export {

@@ -30,7 +30,6 @@ export interface CoreSettings
   readonly toolsOf: ToolsOf;
   readonly approval?: ApprovalPolicy | undefined;
   readonly offeredTools: 'all' | 'allowed';
-  readonly toolItems: 'hidden' | 'shown';
   readonly guards: GuardSettings | undefined;
   readonly upstream: Upstream;
   readonly store: ResponseStore;
@@ -85,7 +84,6 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     // The cast: as for the other functions, the request is the host's own.
     approval: options.approval as ApprovalPolicy | undefined,
     offeredTools: options.offeredTools ?? 'all',
-    toolItems: options.toolItems ?? 'hidden',
     guards: guardSettings(`${owner}: guards`, options.guards),
     limits: allLimits,
     onStoreError: options.onStoreError ?? 'fail',

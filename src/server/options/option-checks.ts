@@ -39,13 +39,10 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   // Its lists are checked where they are read.
   guards: (value) => isRecord(value) || 'an object with lists of guards',
   offeredTools: isOneOf('all', 'allowed'),
-  mcpItems: isOneOf('mcp_call', 'function_call'),
-  toolItems: isOneOf('hidden', 'shown'),
-  reasoning: isOneOf('summary', 'text', 'spec'),
+  show: isObject,
   heartbeat: (value) => value === false || isRecord(value) || 'an object or false',
   limits: isObject,
   onStoreError: isOneOf('fail', 'continue'),
-  queuedEvent: boolean,
   dialect: (value) => typeof value === 'function' || isOneOf(...Object.keys(DIALECTS))(value),
   // Both are checked separately: the message that names a bad value would show the key.
   stateKey: () => true,

@@ -18,6 +18,7 @@ import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../../ports/tool-pro
 import type { Upstream } from '../../ports/upstream.ts';
 import type { HeartbeatOptions } from './heartbeat-options.ts';
 import type { Prompts } from './prompt-source.ts';
+import type { ShowOptions } from './show-options.ts';
 
 /** Some of the limits; the others keep their defaults. */
 export type SomeLimits = { readonly [Name in keyof Limits]?: Limits[Name] | undefined };
@@ -63,26 +64,14 @@ export interface CoreOptions<Req = unknown> {
    * prompt, and a model that calls another tool is told which it may call; `allowed` leaves the others out. Default: `all`.
    */
   readonly offeredTools?: 'all' | 'allowed' | undefined;
-  /** How calls of those tools are shown: `function_call` is what strict Open Responses clients know. Default: `mcp_call`. */
-  readonly mcpItems?: 'mcp_call' | 'function_call' | undefined;
-  /**
-   * Whether clients of the Messages API see the calls of server-run tools that they did not name themselves. Default:
-   * `hidden`.
-   */
-  readonly toolItems?: 'hidden' | 'shown' | undefined;
-  /**
-   * Where reasoning is shown: `summary` suits every client, `text` is OpenAI's raw form, `spec` that of Open Responses. Default:
-   * the dialect's form, which is `summary` for `openai`.
-   */
-  readonly reasoning?: 'summary' | 'text' | 'spec' | undefined;
+  /** What clients are shown of reasoning and of the calls of server-run tools. Default: those of `ShowOptions`. */
+  readonly show?: ShowOptions | undefined;
   /** How idle event streams are kept open; false sends nothing. Default: a comment every 15 seconds. */
   readonly heartbeat?: HeartbeatOptions | false | undefined;
   /** What a request, a model or a tool may use up. Default: as docs/options.md lists. */
   readonly limits?: SomeLimits | undefined;
   /** Whether a response that could not be stored fails, or is answered all the same. Default: `fail`. */
   readonly onStoreError?: 'fail' | 'continue' | undefined;
-  /** Whether `response.queued` is sent. Default: false. */
-  readonly queuedEvent?: boolean | undefined;
   /** The clients' dialect, for all requests or by request. Default: `openai`. */
   readonly dialect?: DialectName | DialectOf<Req> | undefined;
   /**

@@ -116,7 +116,7 @@ describe('the guards of the Responses router', () => {
   });
 
   it('redact reasoning, refusals and the arguments of calls, and leave the rest alone', async () => {
-    const app = await startBoth({ guards: { output: [pii()] }, reasoning: 'text' });
+    const app = await startBoth({ guards: { output: [pii()] }, show: { reasoning: 'text' } });
     const call = JSON.stringify({
       to: 'bob@example.com',
       note: 'a\nbob@example.com "x" é\\',
