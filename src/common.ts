@@ -128,6 +128,7 @@ export type { Note } from './protocol/note.ts';
 export type { JsonObject } from './protocol/record.ts';
 export type { CallIdForm } from './protocol/tool-calls/names/call-ids.ts';
 export type { SchemaDialect } from './protocol/tool-schemas/dialects.ts';
+export type { BackgroundOptions } from './server/options/background-options.ts';
 export type { HeartbeatOptions } from './server/options/heartbeat-options.ts';
 export type { CoreOptions, DialectOf, SomeLimits } from './server/options/options.ts';
 export type { Prompts } from './server/options/prompt-source.ts';

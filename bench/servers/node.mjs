@@ -26,7 +26,7 @@ const openers = {
     const { createClient } = await import('redis');
     const client = await createClient({ url }).on('error', silent).connect();
     const { redisStore } = await import('express-open-responses/stores/redis');
-    return { store: redisStore({ client }), engine: await engine({ connection: client }) };
+    return { store: redisStore({ client }), background: { engine: await engine({ connection: client }) } };
   },
 
   async postgres() {
@@ -35,7 +35,7 @@ const openers = {
     const { postgresStore } = await import('express-open-responses/stores/postgres');
     const store = postgresStore({ pool });
     await store.setup();
-    return { store, engine: await engine({ pool }) };
+    return { store, background: { engine: await engine({ pool }) } };
   },
 };
 

@@ -17,9 +17,8 @@ export async function startWorker(env: Environment): Promise<Running> {
   const responses = responsesRouter({
     upstream,
     store,
-    engine,
+    background: { engine, durable: true },
     stateKey,
-    durable: true,
     hooks: { onNote: ({ code, message }) => code === 'taken_over' && console.log(`Worker ${process.pid}: ${message}`) },
   });
 

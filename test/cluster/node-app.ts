@@ -89,7 +89,7 @@ const tools: ToolProvider = {
 const { store, engine } = await (setup.storeURL.startsWith('redis') ? openRedis : openPostgres)(setup.storeURL);
 const options: RouterOptions = {
   store: watchedStore(store),
-  engine: watchedEngine(bullmqEngine({ ...engine, lockMs: LOCK_MS })),
+  background: { engine: watchedEngine(bullmqEngine({ ...engine, lockMs: LOCK_MS })) },
   stateKey: 'a key of sixteen bytes',
   upstream: chatCompletionsUpstream({ baseURL: setup.modelURL, apiKey: setup.name, retries: 0 }),
   tools,

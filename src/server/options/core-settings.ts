@@ -14,7 +14,8 @@ import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../../ports/tool-pro
 import type { Upstream } from '../../ports/upstream.ts';
 import { createSchema } from '../../protocol/responses/schema.ts';
 import { chatCompletionsUpstream } from '../../upstreams/chat-completions/chat-completions-upstream.ts';
-import { checkDurability, limitChecks } from './option-checks.ts';
+import { type BackgroundSettings, backgroundSettings } from './background-options.ts';
+import { limitChecks } from './option-checks.ts';
 import type { AnyCoreOptions, CoreOptions } from './options.ts';
 import { type PlainSettings, plainSettings } from './plain-api.ts';
 import { type PresentationSettings, presentationSettings } from './presentation.ts';
@@ -24,9 +25,10 @@ import { settingsStore } from './settings-store.ts';
 /** The settings of a router. Those that may be undefined are absent features. */
 export interface CoreSettings
   extends PresentationSettings,
+    BackgroundSettings,
     Omit<PlainSettings, 'dialectOf' | 'envelopeOf'>,
     Pick<AnyCoreOptions, 'remoteMcp' | 'mcpLabels' | 'budget'>,
-    Required<Pick<AnyCoreOptions, 'files' | 'documents' | 'fileFetcher' | 'engine'>> {
+    Required<Pick<AnyCoreOptions, 'files' | 'documents' | 'fileFetcher'>> {
   readonly toolsOf: ToolsOf;
   readonly approval?: ApprovalPolicy | undefined;
   readonly offeredTools: 'all' | 'allowed';
@@ -35,7 +37,6 @@ export interface CoreSettings
   readonly store: ResponseStore;
   readonly onStoreError: 'fail' | 'continue';
   readonly stateSealer: Sealer;
-  readonly durable: boolean;
   readonly compaction: CompactionSettings;
   readonly countTokens: TokenCounter;
   readonly tokenCounting: TokenCounting;
@@ -58,7 +59,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
   createSchema();
   checkOptions(`${owner}: limits`, limits, limitChecks);
   const plain = plainSettings(owner, { hooks, logger: options.logger });
-  checkDurability(owner, options);
+  const background = backgroundSettings(owner, options);
   const presentation = presentationSettings(owner, options);
 
   const chosenLimits = Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
@@ -73,6 +74,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
   return {
     ...plain,
     ...presentation,
+    ...background,
     store: settingsStore(options.store, allLimits.storeTimeoutMs, plain.recorder.health.store),
     files: options.files,
     documents: options.documents,
@@ -88,8 +90,6 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     limits: allLimits,
     onStoreError: options.onStoreError ?? 'fail',
     stateSealer: stateSealer(key),
-    engine: options.engine,
-    durable: options.durable ?? false,
     compaction: compactionSettings(`${owner}: compaction`, options.compaction, key),
     countTokens: tokenCounting.upperCount,
     tokenCounting,

@@ -15,7 +15,6 @@ import {
 import { DEFAULT_LIMITS } from '../../ports/limits.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { millisecondsOrNever } from './heartbeat-options.ts';
-import type { AnyCoreOptions } from './options.ts';
 import { isFileStore } from './plain-api.ts';
 
 const isProvider = (value: unknown) => withMethods('list', 'call')(value) === true;
@@ -46,8 +45,7 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   dialect: (value) => typeof value === 'function' || isOneOf(...Object.keys(DIALECTS))(value),
   // Both are checked separately: the message that names a bad value would show the key.
   stateKey: () => true,
-  engine: withMethods('start', 'submit', 'release', 'close'),
-  durable: boolean,
+  background: isObject,
   compaction: () => true,
   tokens: isObject,
   prompts: (value) =>
@@ -71,15 +69,3 @@ export const limitChecks: Readonly<Record<string, OptionCheck>> = {
   queuedTurns: countOrNone,
   openAfterMs: millisecondsOrNever,
 };
-
-/** Throws a `TypeError` where responses could not survive their process. */
-export function checkDurability(owner: string, { engine, durable, store, stateKey }: AnyCoreOptions): void {
-  if (engine?.takesOver) {
-    const what = `${owner}: engine '${engine.name}' continues responses in other processes`;
-    if (!store?.events?.isShared || !store.replace)
-      throw new TypeError(`${what}, so store must be one that they share: redisStore, postgresStore or sqliteStore`);
-    if (stateKey === undefined) throw new TypeError(`${what}, so stateKey must be set, the same in all of them`);
-  }
-  if (durable && store !== undefined && !store.events)
-    throw new TypeError(`${owner}: durable needs a store with an event log, and '${store.name}' has none`);
-}

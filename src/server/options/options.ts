@@ -2,7 +2,6 @@
 
 import type { CompactionOptions } from '../../engine/compaction/settings.ts';
 import type { TokenOptions } from '../../engine/tokens/settings.ts';
-import type { BackgroundEngine } from '../../ports/background/background-engine.ts';
 import type { Budget } from '../../ports/budget.ts';
 import type { DialectName } from '../../ports/dialect.ts';
 import type { FileFetcher } from '../../ports/files/file-fetcher.ts';
@@ -16,6 +15,7 @@ import type { RemoteServers } from '../../ports/remote-servers.ts';
 import type { ResponseStore } from '../../ports/store.ts';
 import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../../ports/tool-provider.ts';
 import type { Upstream } from '../../ports/upstream.ts';
+import type { BackgroundOptions } from './background-options.ts';
 import type { HeartbeatOptions } from './heartbeat-options.ts';
 import type { Prompts } from './prompt-source.ts';
 import type { ShowOptions } from './show-options.ts';
@@ -79,17 +79,8 @@ export interface CoreOptions<Req = unknown> {
    * process. Default: a random one for this process, so that after a restart that state is left out.
    */
   readonly stateKey?: string | Uint8Array | undefined;
-  /**
-   * What runs responses in the background: `bullmqEngine()` lets any process continue those of one that is gone; it
-   * needs a `store` with an event log that other processes see, and a `stateKey`. Used by the Responses API over HTTP
-   * only. Default: this process alone.
-   */
-  readonly engine?: BackgroundEngine | undefined;
-  /**
-   * Whether a stream goes on when its client is cut off, which may come back for the rest with `starting_after`. Needs a
-   * `store` with an event log. Used by the Responses API over HTTP only. Default: false.
-   */
-  readonly durable?: boolean | undefined;
+  /** What runs responses in the background, and which streams outlive their client. Default: those of `BackgroundOptions`. */
+  readonly background?: BackgroundOptions | undefined;
   /** How conversations are compacted, and the key that seals the result. Default: those of `CompactionOptions`. */
   readonly compaction?: CompactionOptions | undefined;
   /** How tokens are counted. Default: those of `TokenOptions`. */

@@ -45,7 +45,7 @@ async function join(options: RouterOptions = {}): Promise<App> {
   const shared = { store, upstream, stateKey: 'a key of sixteen bytes', scope: () => 'one', logger: false } as const;
   // What a test leaves behind gives up soon: its database is closed.
   const limits = { durationMs: 30_000, toolTimeoutMs: 10_000, ...options.limits };
-  const app = await startApp({ options: { ...shared, engine: queue.engine(), ...options, limits } });
+  const app = await startApp({ options: { ...shared, background: { engine: queue.engine() }, ...options, limits } });
   apps.push(app);
   return app;
 }
@@ -724,7 +724,7 @@ describe('a response whose database receives a command twice', () => {
 
   it('[S-18] ends for its reader where no other process goes on with it', async () => {
     store = repeating(store, 'replace');
-    const one = await join({ engine: undefined, durable: true });
+    const one = await join({ background: { engine: undefined, durable: true } });
     model.reply({ body: textStream('Hello') });
     const stream = parseStream(await (await ask(one.url, { stream: true })).text());
     expect(stream.events.at(-1)?.type).toBe('response.completed');
