@@ -3,7 +3,6 @@
 export type { RestoredRequest } from './apis/background/stored-request.ts';
 export type { CompactionOptions } from './engine/compaction/settings.ts';
 export type { DrainOptions } from './engine/request/activity.ts';
-export type { TokenOptions } from './engine/tokens/settings.ts';
 export type { TextCounter } from './engine/tokens/tokenizer.ts';
 export { toWebHandler, type WebHandler, type WebHandlerOptions } from './hosts/web/to-web-handler.ts';
 export type { BackgroundEngine, BackgroundWorker, ClaimedRun } from './ports/background/background-engine.ts';

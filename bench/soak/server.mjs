@@ -40,7 +40,7 @@ const options = {
   upstream,
   hooks: { onError() {} },
   logger: false,
-  stateKey: 'a key for all of the soak',
+  secret: 'a key for all of the soak',
   limits: { eventsTtlMs: 5000 },
 };
 
@@ -55,7 +55,7 @@ const mounts = {
     guards: { input: [pii()], output: [pii()], tools: [pii()] },
     budget: tokenBudget({
       limits: { tokens: { points: 1e12, duration: 60 } },
-      tokens: { count: (text) => text.length },
+      countTokens: (text) => text.length,
     }),
   },
   ...(redisUrl && { redis: { store: await redis() } }),

@@ -90,7 +90,7 @@ const { store, engine } = await (setup.storeURL.startsWith('redis') ? openRedis 
 const options: RouterOptions = {
   store: watchedStore(store),
   background: { engine: watchedEngine(bullmqEngine({ ...engine, lockMs: LOCK_MS })) },
-  stateKey: 'a key of sixteen bytes',
+  secret: 'a key of sixteen bytes',
   upstream: chatCompletionsUpstream({ baseURL: setup.modelURL, apiKey: setup.name, retries: 0 }),
   tools,
   scope: () => 'one',

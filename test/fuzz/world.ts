@@ -147,7 +147,7 @@ function mountMiddlewares(app: Express, behind: () => HandlerAnswer): void {
   const options = { ...QUIET, store: memoryStore({ maxResponses: 300 }) };
   const budget = tokenBudget({
     limits: { tokens: { points: 1e12, duration: 60 } },
-    tokens: { count: (text) => text.length },
+    countTokens: (text) => text.length,
   });
   const guarding = guard({ ...QUIET, guards: { input: [pii({ restore: true })], output: [pii()] } });
   const steps = { guarded: [guarding], budgeted: [budget], validated: [validateMessages(options)] };

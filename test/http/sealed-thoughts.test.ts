@@ -5,7 +5,7 @@ import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatChunk, chatStream } from '../../src/testing/index.ts';
 import { finalOf, type RequestApp, type RequestAppSetup, startRequestApp } from '../support/request-app.ts';
 
-const KEY = 'a state key of this test';
+const KEY = 'a secret of this test';
 const TENANTS = {
   scope: (request: { headers: Readonly<Record<string, unknown>> }) => String(request.headers['x-tenant'] ?? ''),
 };
@@ -22,7 +22,7 @@ const apps: RequestApp[] = [];
 afterEach(() => Promise.all(apps.splice(0).map((app) => app.close())));
 
 async function started(setup: RequestAppSetup = {}, body = THOUGHT): Promise<RequestApp> {
-  const app = await startRequestApp({ stateKey: KEY, ...setup });
+  const app = await startRequestApp({ secret: KEY, ...setup });
   apps.push(app);
   app.upstream.reply({ body });
   return app;
@@ -99,7 +99,7 @@ it('[K-02] obeys an upstream that wants no thoughts back', async () => {
 
 it('[K-02] notes a seal of another tenant, of another key, a broken and a foreign one, and goes on', async () => {
   const app = await started(TENANTS);
-  const strange = await started({ stateKey: 'another state key' });
+  const strange = await started({ secret: 'another secret of many bytes' });
   const { output } = (await app.create(ASK)).body;
   const [thought, ...rest] = output;
   const seal = String(thought?.encrypted_content);

@@ -1,7 +1,8 @@
 /** The budget of each tenant: checked before the model is called, and charged with what its calls used. */
 import { hash } from 'node:crypto';
 import { inspect } from 'node:util';
-import { type TokenOptions, tokenSettings } from '../../engine/tokens/settings.ts';
+import { tokenCounting } from '../../engine/tokens/settings.ts';
+import type { TextCounter } from '../../engine/tokens/tokenizer.ts';
 import type { HostMiddleware } from '../../hosts/middleware/as-middleware.ts';
 import type { NodeRequest, ScopeOf } from '../../hosts/node/node-request.ts';
 import type { Budget, BudgetedTurn, ModelCallUsage } from '../../ports/budget.ts';
@@ -50,8 +51,8 @@ export interface TokenBudgetOptions<Req extends NodeRequest = NodeRequest> {
   readonly ledger?: UsageLedger | undefined;
   /** The tenant of a request, for the middleware; routers have an option of that name. Default: a digest of the API key. */
   readonly scope?: ScopeOf<Req> | undefined;
-  /** How the middleware estimates tokens that no server has counted. Default: those of `TokenOptions`. */
-  readonly tokens?: TokenOptions | undefined;
+  /** How the middleware counts the tokens of a text that no server has counted. Default: as the routers' option of this name. */
+  readonly countTokens?: TextCounter | undefined;
   /** Whether requests pass or are refused with `budget_unavailable` while a limiter's database fails. Default: `pass`. */
   readonly onLimiterError?: 'pass' | 'refuse' | undefined;
   /** Milliseconds that a limiter and the ledger have to answer. Default: 1,000. */
@@ -109,12 +110,12 @@ export function tokenBudget<Req extends NodeRequest = NodeRequest>(
     cost: isFunction,
     ledger: (value) => (isRecord(value) && 'add' in value && 'read' in value) || 'an object with add and read',
     scope: isFunction,
-    tokens: isObject,
+    countTokens: isFunction,
     onLimiterError: isOneOf('pass', 'refuse'),
     limiterTimeoutMs: milliseconds,
   });
   const tenants = new TenantBudgets(options);
-  const { count: countTokens } = tokenSettings('tokenBudget: tokens', options.tokens);
+  const { count: countTokens } = tokenCounting(options.countTokens);
   // The cast: the host states the type that its earlier handlers give a request.
   const scope = options.scope as ScopeOf<NodeRequest> | undefined;
   const budget: TokenBudget<Req> = Object.assign(

@@ -8,7 +8,7 @@ import type { AnyCoreOptions } from './options.ts';
 export interface BackgroundOptions {
   /**
    * What runs responses in the background: `bullmqEngine()` lets any process continue those of one that is gone; it
-   * needs a `store` with an event log that other processes see, and a `stateKey`. Default: this process alone.
+   * needs a `store` with an event log that other processes see, and a `secret`. Default: this process alone.
    */
   readonly engine?: BackgroundEngine | undefined;
   /**
@@ -26,7 +26,7 @@ export interface BackgroundSettings {
 
 /** Throws a `TypeError` for a bad option, or where responses could not survive their process. */
 export function backgroundSettings(owner: string, options: AnyCoreOptions): BackgroundSettings {
-  const { background = {}, store, stateKey } = options;
+  const { background = {}, store, secret } = options;
   const place = `${owner}: background`;
   checkOptions(place, background, { engine: withMethods('start', 'submit', 'release', 'close'), durable: boolean });
   const { engine, durable = false } = background;
@@ -34,7 +34,7 @@ export function backgroundSettings(owner: string, options: AnyCoreOptions): Back
     const what = `${place}: engine '${engine.name}' continues responses in other processes`;
     if (!store?.events?.isShared || !store.replace)
       throw new TypeError(`${what}, so store must be one that they share: redisStore, postgresStore or sqliteStore`);
-    if (stateKey === undefined) throw new TypeError(`${what}, so stateKey must be set, the same in all of them`);
+    if (secret === undefined) throw new TypeError(`${what}, so secret must be set, the same in all of them`);
   }
   if (durable && store !== undefined && !store.events)
     throw new TypeError(`${place}: durable needs a store with an event log, and '${store.name}' has none`);

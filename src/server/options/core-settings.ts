@@ -3,7 +3,7 @@
 import { stateSealer } from '../../apis/endpoint/provider-state.ts';
 import { type CompactionSettings, compactionSettings } from '../../engine/compaction/settings.ts';
 import { type GuardSettings, guardSettings } from '../../engine/guarding/guard/settings.ts';
-import { tokenSettings } from '../../engine/tokens/settings.ts';
+import { tokenCounting } from '../../engine/tokens/settings.ts';
 import { fromHost } from '../../ports/host/host-error.ts';
 import { checkOptions } from '../../ports/host/options-check.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../ports/limits.ts';
@@ -54,7 +54,7 @@ export function coreSettings(owner: string, options: AnyCoreOptions): CoreSettin
 
 /** The same for an endpoint that calls no model server itself. */
 export function preparationSettings(owner: string, options: AnyCoreOptions): Omit<CoreSettings, 'upstream'> {
-  const { limits = {}, hooks = {}, stateKey, tools } = options;
+  const { limits = {}, hooks = {}, tools } = options;
   // Made here, or the first request would wait until zod is loaded.
   createSchema();
   checkOptions(`${owner}: limits`, limits, limitChecks);
@@ -68,8 +68,8 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
   const bodiesBytes = limits.bodiesBytes ?? Math.max(withDefaults.bodiesBytes, 8 * withDefaults.bodyBytes);
   const allLimits = { ...withDefaults, bodiesBytes };
 
-  const tokenCounting = tokenSettings(`${owner}: tokens`, options.tokens);
-  const key = stateKey === undefined ? processSecret() : checkSecret(`${owner}: stateKey`, stateKey);
+  const counting = tokenCounting(options.countTokens);
+  const secret = options.secret === undefined ? processSecret() : checkSecret(`${owner}: secret`, options.secret);
   const providers = typeof tools === 'function' ? undefined : toolProviders(tools);
   return {
     ...plain,
@@ -89,10 +89,10 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     guards: guardSettings(`${owner}: guards`, options.guards),
     limits: allLimits,
     onStoreError: options.onStoreError ?? 'fail',
-    stateSealer: stateSealer(key),
-    compaction: compactionSettings(`${owner}: compaction`, options.compaction, key),
-    countTokens: tokenCounting.upperCount,
-    tokenCounting,
+    stateSealer: stateSealer(secret),
+    compaction: compactionSettings(`${owner}: compaction`, options.compaction, secret),
+    countTokens: counting.upperCount,
+    tokenCounting: counting,
     prompts: promptSource(owner, options.prompts),
     budget: options.budget,
     providers,

@@ -43,11 +43,11 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   limits: isObject,
   onStoreError: isOneOf('fail', 'continue'),
   dialect: (value) => typeof value === 'function' || isOneOf(...Object.keys(DIALECTS))(value),
-  // Both are checked separately: the message that names a bad value would show the key.
-  stateKey: () => true,
+  // It is checked separately: the message that names a bad value would show it.
+  secret: () => true,
   background: isObject,
-  compaction: () => true,
-  tokens: isObject,
+  compaction: isObject,
+  countTokens: isFunction,
   prompts: (value) =>
     ['string', 'function'].includes(typeof value) || isRecord(value) || 'an object of prompts, a folder or a function',
   // It is a function, too: the same object stands alone as a middleware.

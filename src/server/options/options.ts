@@ -1,7 +1,7 @@
 /** The options that all routers and adapters share. */
 
 import type { CompactionOptions } from '../../engine/compaction/settings.ts';
-import type { TokenOptions } from '../../engine/tokens/settings.ts';
+import type { TextCounter } from '../../engine/tokens/tokenizer.ts';
 import type { Budget } from '../../ports/budget.ts';
 import type { DialectName } from '../../ports/dialect.ts';
 import type { FileFetcher } from '../../ports/files/file-fetcher.ts';
@@ -75,16 +75,20 @@ export interface CoreOptions<Req = unknown> {
   /** The clients' dialect, for all requests or by request. Default: `openai`. */
   readonly dialect?: DialectName | DialectOf<Req> | undefined;
   /**
-   * Seals opaque provider state, such as thought signatures: a text or bytes, at least 16 bytes, the same in every
-   * process. Default: a random one for this process, so that after a restart that state is left out.
+   * Seals all that leaves the server and must come back unread: provider state such as thought signatures, compactions, and the
+   * requests in an event log. A text or bytes, at least 16 bytes, random, the same in every process; each purpose has a key of
+   * its own that is derived from it. Default: a random one for this process, whose seals nothing opens after a restart.
    */
-  readonly stateKey?: string | Uint8Array | undefined;
+  readonly secret?: string | Uint8Array | undefined;
   /** What runs responses in the background, and which streams outlive their client. Default: those of `BackgroundOptions`. */
   readonly background?: BackgroundOptions | undefined;
-  /** How conversations are compacted, and the key that seals the result. Default: those of `CompactionOptions`. */
+  /** How conversations are compacted. Default: those of `CompactionOptions`. */
   readonly compaction?: CompactionOptions | undefined;
-  /** How tokens are counted. Default: those of `TokenOptions`. */
-  readonly tokens?: TokenOptions | undefined;
+  /**
+   * Counts the tokens of a text, for a model whose tokenizer the host has. Default: the model server counts where it
+   * can, else `js-tiktoken` if installed, else characters / 4, both calibrated by what the model server has reported.
+   */
+  readonly countTokens?: TextCounter | undefined;
   /** The templates that requests name by `prompt`: by id, a folder, or a function. Default: none, and such requests are refused. */
   readonly prompts?: Prompts<Req> | undefined;
   /** What each tenant may use: `tokenBudget()` makes one. Default: no bound. */

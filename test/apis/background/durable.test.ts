@@ -134,7 +134,7 @@ describe('options that cannot hold', () => {
         background: { engine },
         store: { ...memoryStore(), events: { ...memoryStore().events, isShared: true } } as never,
       },
-      /stateKey must be set/,
+      /secret must be set/,
     ],
     [
       'durable without an event log',

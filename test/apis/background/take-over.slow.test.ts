@@ -42,7 +42,7 @@ afterEach(async () => {
 
 async function join(options: RouterOptions = {}): Promise<App> {
   const upstream = chatCompletionsUpstream({ baseURL: model.baseURL, apiKey: 'key', retries: 0 });
-  const shared = { store, upstream, stateKey: 'a key of sixteen bytes', scope: () => 'one', logger: false } as const;
+  const shared = { store, upstream, secret: 'a key of sixteen bytes', scope: () => 'one', logger: false } as const;
   // What a test leaves behind gives up soon: its database is closed.
   const limits = { durationMs: 30_000, toolTimeoutMs: 10_000, ...options.limits };
   const app = await startApp({ options: { ...shared, background: { engine: queue.engine() }, ...options, limits } });

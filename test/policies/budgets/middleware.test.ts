@@ -16,7 +16,7 @@ const USAGE = { input_tokens: 9, output_tokens: 12, total_tokens: 21 };
 const MESSAGE = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hello' }] };
 const RESPONSE = { id: 'resp_1', object: 'response', status: 'completed', output: [MESSAGE], usage: USAGE };
 /** Counts a character as a token. */
-const tokens = { count: (text: string) => text.length };
+const countTokens = (text: string) => text.length;
 
 function event(type: string, fields: JsonObject): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
@@ -54,7 +54,7 @@ function behind<Result>(
   run: (host: Host, budget: TokenBudget) => Promise<Result>,
   options: TokenBudgetOptions = {},
 ): Promise<Result> {
-  const budget = tokenBudget({ scope: tenantIn, tokens, ...options });
+  const budget = tokenBudget({ scope: tenantIn, countTokens, ...options });
   return withHost([budget, step], (host) => run(host, budget));
 }
 
@@ -217,7 +217,7 @@ describe('[C-28] a proxy', () => {
       const answer = isFirst ? chatCompletion({ tool_calls: [call] }) : chatCompletion('Noon');
       return proxy(JSON_TYPE, [answer])(req, res, () => {});
     };
-    const budget = tokenBudget({ scope: tenantIn, tokens });
+    const budget = tokenBudget({ scope: tenantIn, countTokens });
     await withHost([budget, runTools({ tools, handler })], async ({ post }) => {
       await (await post({ model: 'm', ...CHAT })).text();
       const looped = await counted(budget);
