@@ -21,7 +21,6 @@ export interface PrepareSettings {
   readonly hooks: Reports;
   readonly toolsOf: ToolsOf;
   readonly remoteMcp?: RemoteServers | undefined;
-  readonly mcpLabels?: readonly string[] | undefined;
   readonly approval?: ApprovalPolicy | undefined;
   /** Whether the model is offered only the tools that the request allows it to call. Default: `all`. */
   readonly offeredTools?: 'all' | 'allowed' | undefined;

@@ -27,7 +27,7 @@ export interface CoreSettings
   extends PresentationSettings,
     BackgroundSettings,
     Omit<PlainSettings, 'dialectOf' | 'envelopeOf'>,
-    Pick<AnyCoreOptions, 'remoteMcp' | 'mcpLabels' | 'budget'>,
+    Pick<AnyCoreOptions, 'remoteMcp' | 'budget'>,
     Required<Pick<AnyCoreOptions, 'files' | 'documents' | 'fileFetcher'>> {
   readonly toolsOf: ToolsOf;
   readonly approval?: ApprovalPolicy | undefined;
@@ -82,7 +82,6 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     // The cast: the request is the host's own, as its function expects it.
     toolsOf: typeof tools === 'function' ? (request) => fromHost(() => tools(request as never)) : () => providers ?? [],
     remoteMcp: options.remoteMcp,
-    mcpLabels: options.mcpLabels,
     // The cast: as for the other functions, the request is the host's own.
     approval: options.approval as ApprovalPolicy | undefined,
     offeredTools: options.offeredTools ?? 'all',

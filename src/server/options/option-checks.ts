@@ -32,8 +32,6 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
     (Array.isArray(value) ? value : [value]).every(isProvider) ||
     'tool providers or a function',
   remoteMcp: withMethods('open', 'close'),
-  mcpLabels: (value) =>
-    (Array.isArray(value) && value.every((label) => typeof label === 'string')) || 'an array of labels',
   approval: isFunction,
   // Its lists are checked where they are read.
   guards: (value) => isRecord(value) || 'an object with lists of guards',

@@ -51,8 +51,6 @@ export interface CoreOptions<Req = unknown> {
   readonly tools?: ToolProvider<Req> | readonly ToolProvider<Req>[] | ToolsOf<Req> | undefined;
   /** Opens tool servers that requests name by their URL; `remoteMcp()` makes one. Default: such tools are left out. */
   readonly remoteMcp?: RemoteServers | undefined;
-  /** The `server_label`s of the host's own tools that requests may name. Default: all of them. */
-  readonly mcpLabels?: readonly string[] | undefined;
   /**
    * Which server-run tools need the user's approval, besides those for which the request requires it. Default: none.
    */

@@ -35,6 +35,11 @@ export interface McpToolsOptions<Req = unknown> {
   readonly onUnauthorized?: ((info: UnauthorizedInfo) => void) | undefined;
   /** Whether the model is offered `list_resources` and `read_resource` of servers that have resources. Default: false. */
   readonly resources?: boolean | undefined;
+  /**
+   * The labels of the servers that requests may name in a tool of type `mcp`, with terms of theirs for the tools; naming
+   * another is refused. Default: all.
+   */
+  readonly requestLabels?: readonly string[] | undefined;
   /** Answers what servers ask of users (`elicitation/create`). Default: such questions are refused. */
   readonly onElicit?: HostAnswers['onElicit'];
   /** Answers what servers ask of a model (`sampling/createMessage`), in the protocol's form. Default: they are refused. */
@@ -61,6 +66,8 @@ export function mcpSettings(options: McpToolsOptions<never>): HostSettings {
     maxConnectionsPerScope: positiveInteger,
     onUnauthorized: isFunction,
     resources: boolean,
+    requestLabels: (value) =>
+      (Array.isArray(value) && value.every((label) => typeof label === 'string')) || 'an array of labels',
     onElicit: isFunction,
     onSample: isFunction,
     onWarning: (value) => typeof value === 'function' || 'a function',
@@ -80,6 +87,7 @@ export function mcpSettings(options: McpToolsOptions<never>): HostSettings {
     schemas: 'trusted',
     questions: {},
     resources: options.resources ?? false,
+    requestLabels: options.requestLabels,
     openPool: () => httpPool(connectTimeoutMs),
   };
   return {
