@@ -226,7 +226,7 @@ describe('MCP servers', () => {
     const dead = `http://127.0.0.1:${await freePort()}/mcp?key=secret`;
     const mcp = mcpTools({
       servers: { live: { url: server.url }, dead: { url: dead, headers: { authorization: 'Bearer secret' } } },
-      onWarning: () => {},
+      logger: false,
     });
     closing.push(() => mcp.close());
     fake.reply({ body: textStream('Hi.') });

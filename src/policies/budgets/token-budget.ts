@@ -62,7 +62,7 @@ export interface TokenBudgetOptions<Req extends NodeRequest = NodeRequest> {
 /** Selects what `report` returns; days are in UTC, such as `2026-01-31`. */
 export interface UsageReport {
   /** The tenant whose usage is returned. */
-  readonly tenant: string;
+  readonly scope: string;
   /** The first day. Default: today. */
   readonly from?: string | Date | undefined;
   /** The last day. Default: today. */
@@ -210,11 +210,11 @@ class TenantBudgets {
     return this.turn(tenant, {}, { requests: 0, untaken: 0 });
   }
 
-  async report({ tenant, from = new Date(), to = new Date(), model }: UsageReport): Promise<readonly UsageRow[]> {
+  async report({ scope, from = new Date(), to = new Date(), model }: UsageReport): Promise<readonly UsageRow[]> {
     const [first, last] = [requireDay('from', from), requireDay('to', to)];
     if (Date.parse(last) - Date.parse(first) > MAX_REPORT_DAYS * DAY_MS)
       throw new TypeError(`report: at most ${MAX_REPORT_DAYS} days, got ${first} to ${last}`);
-    return this.ledger.read({ tenant, from: first, to: last, model });
+    return this.ledger.read({ scope, from: first, to: last, model });
   }
 
   private turn(tenant: string, headers: BudgetedTurn['headers'], first: Requests): BudgetedTurn {
@@ -259,7 +259,15 @@ class TenantBudgets {
       if (charge > 0) this.runInBackground(() => limiter.penalty(limiterKey(kind, tenant), charge));
     }
     const name = reportedModel(model);
-    const row = { tenant, model: name, day: utcDay(Date.now()), requests, inputTokens, outputTokens, cost: dollars };
+    const row = {
+      scope: tenant,
+      model: name,
+      day: utcDay(Date.now()),
+      requests,
+      inputTokens,
+      outputTokens,
+      cost: dollars,
+    };
     this.runInBackground(() => this.ledger.add(row));
   }
 

@@ -93,7 +93,7 @@ const vectorStores: VectorStores = createVectorStores({
 });
 const router: DrainableRouter = responsesRouter({
   guards: {
-    input: [pii({ kinds, restore: true }), presidio({ url: 'http://localhost:5002' })],
+    input: [pii({ kinds, restore: true }), presidio({ baseURL: 'http://localhost:5002' })],
     output: [moderation({ upstream: own, model: 'guard' }), urls],
     tools: [urls],
   },
@@ -104,7 +104,7 @@ const router: DrainableRouter = responsesRouter({
     ...runtimes.map((runtime) => codeInterpreter({ runtime })),
     imageGeneration(images),
     fileSearch({ vectorStores }),
-    skills({ directory: '/srv/skills' }),
+    skills({ folder: '/srv/skills' }),
   ],
   remoteMcp: remoteMcp({ egress: { allow: [{ host: 'mcp.example.com' }] } }),
   hooks,

@@ -252,7 +252,7 @@ it('[C-28] the cost that the model server reports is charged', async () => {
     await response.text();
     statuses.push(response.status);
   }
-  const [row] = await app.budget.report({ tenant: 'a' });
+  const [row] = await app.budget.report({ scope: 'a' });
   expect([statuses, row?.cost]).toEqual([[200, 200, 429], 2]);
 });
 
@@ -274,7 +274,7 @@ it.each(ways)('[C-28] [X-11] the cost may depend on the model server that answer
   await start({ budget: { cost }, routers: { upstream } });
   await (await app.post(path, body)).text();
   await app.counted(1);
-  const [row] = await app.budget.report({ tenant: 'a' });
+  const [row] = await app.budget.report({ scope: 'a' });
   await Promise.all([upstream.close?.(), spare.close(), dead.close()]);
   expect([prices, row?.cost]).toEqual([['spare'], 2]);
 });
@@ -333,7 +333,7 @@ describe('[C-28] a budget as a middleware in front of a router without one', () 
       (await app.post('/conversations', {})).status,
       (await app.post('/responses', { input: 7 })).status,
     ];
-    expect([statuses, await app.budget.report({ tenant: 'a' })]).toEqual([[200, 200, 400], []]);
+    expect([statuses, await app.budget.report({ scope: 'a' })]).toEqual([[200, 200, 400], []]);
   });
 });
 

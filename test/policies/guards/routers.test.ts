@@ -271,8 +271,8 @@ describe('the guards of the Responses router', () => {
     const subjects: string[] = [];
     const watching: Guard = {
       name: 'watching',
-      inspect({ tenant, requestId, direction, place }) {
-        subjects.push(`${tenant} ${requestId} ${direction} ${place}`);
+      inspect({ scope, requestId, direction, place }) {
+        subjects.push(`${scope} ${requestId} ${direction} ${place}`);
         return { action: 'pass' };
       },
     };
