@@ -18,7 +18,7 @@ import {
   validateMessages,
 } from '../../src/index.ts';
 import { createInspector } from '../../src/observe/inspector/index.ts';
-import { tracedUpstream } from '../../src/observe/otel/index.ts';
+import { traced } from '../../src/observe/otel/index.ts';
 import { tokenBudget } from '../../src/policies/budgets/index.ts';
 import { pii } from '../../src/policies/guards/index.ts';
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
@@ -116,7 +116,7 @@ function appOver(upstreams: ReturnType<typeof upstreamsOf>, mcpUrl: string, behi
   app.use('/v1', filesRouter({ files: memoryFiles(), logger: false, scope: () => 'everyone' }));
   const inspector = createInspector({ maxResponses: 50 });
   const budget = tokenBudget({ limits: { cost: { points: 1e12, duration: 60 } }, cost: () => 1 });
-  const pooled = balanced([tracedUpstream(upstreams.chat)]);
+  const pooled = balanced([traced({ upstream: upstreams.chat }).upstream]);
   mount(
     app,
     '/inspected',
