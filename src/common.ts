@@ -45,6 +45,7 @@ export type {
   ObservedEvent,
   ObservedTurn,
   ReceiveEvents,
+  ReportInfo,
   RequestInfo,
   ResponseInfo,
   ToolCallInfo,

@@ -381,7 +381,11 @@ describe('routers side by side in one app', () => {
     const info = { requestId: 'mine', responseId: id, scope: 'tenant', model: 'm', stream: false, background: false };
     const usage = expect.objectContaining({ input_tokens: 0, output_tokens: 0, total_tokens: 0 });
     expect(reported).toEqual([
-      ['onNote', { code: 'tool_dropped', message: expect.any(String) }, { requestId: 'mine' }],
+      [
+        'onNote',
+        { code: 'tool_dropped', message: expect.any(String) },
+        { requestId: 'mine', scope: expect.any(String) },
+      ],
       ['onRequest', info],
       [
         'onResponse',

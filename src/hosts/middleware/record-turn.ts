@@ -4,8 +4,8 @@ import { completionReader } from '../../apis/chat-completions/request/record.ts'
 import type { AnswerReader } from '../../apis/endpoint/answer-reader.ts';
 import { responseReader } from '../../apis/responses/record.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { notify } from '../../ports/hooks.ts';
-import { fromStore } from '../../ports/store.ts';
+import { notify, reportInfo } from '../../ports/hooks.ts';
+import { fromStore, type StoredResponse } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { watchAnswer } from '../node/answer-watch.ts';
@@ -89,18 +89,25 @@ function watchTurn(
   const call = { ...apiRequest, body, context };
   const reader = api === 'responses' ? responseReader(call) : completionReader(call, settings);
   if (!reader) return;
-  const settle = () => storeTurn(reader, turnContext(res).requestId ?? apiRequest.requestId, settings);
+  const { requestId, scope } = apiRequest;
+  const settle = () => storeTurn(reader, { requestId: turnContext(res).requestId ?? requestId, scope }, settings);
   const watch = watchAnswer(head, reader, settings.limits, settle);
   if (watch) holdEnd(res, watch, layer);
 }
 
-async function storeTurn(reader: AnswerReader, requestId: string, { store, hooks }: MiddlewareSettings): Promise<void> {
+async function storeTurn(
+  reader: AnswerReader,
+  request: Pick<EndpointRequest, 'requestId' | 'scope'>,
+  { store, hooks }: MiddlewareSettings,
+): Promise<void> {
+  let turn: StoredResponse | undefined;
   try {
-    const turn = reader.turn();
-    if (turn) await fromStore(() => store.put(turn));
+    const answered = reader.turn();
+    turn = answered;
+    if (answered) await fromStore(() => store.put(answered));
   } catch (error) {
     const apiError =
       error instanceof ApiError ? error : new ApiError('server_error', 'The turn could not be read.', { cause: error });
-    notify(hooks, 'onError', apiError, { requestId });
+    notify(hooks, 'onError', apiError, reportInfo(request, turn?.id));
   }
 }
