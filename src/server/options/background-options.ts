@@ -2,7 +2,7 @@
 
 import type { BackgroundEngine } from '../../ports/background/background-engine.ts';
 import { boolean, checkOptions, withMethods } from '../../ports/host/options-check.ts';
-import type { AnyCoreOptions } from './options.ts';
+import type { ResponseStore } from '../../ports/store.ts';
 
 /** How responses run on without their client; used by the Responses API over HTTP only. */
 export interface BackgroundOptions {
@@ -24,8 +24,15 @@ export interface BackgroundSettings {
   readonly durable: boolean;
 }
 
+/** The options that decide whether responses can survive their process. */
+interface DurabilityOptions {
+  readonly background?: BackgroundOptions | undefined;
+  readonly store?: ResponseStore | undefined;
+  readonly secret?: string | Uint8Array | undefined;
+}
+
 /** Throws a `TypeError` for a bad option, or where responses could not survive their process. */
-export function backgroundSettings(owner: string, options: AnyCoreOptions): BackgroundSettings {
+export function backgroundSettings(owner: string, options: DurabilityOptions): BackgroundSettings {
   const { background = {}, store, secret } = options;
   const place = `${owner}: background`;
   checkOptions(place, background, { engine: withMethods('start', 'submit', 'release', 'close'), durable: boolean });

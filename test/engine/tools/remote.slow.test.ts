@@ -402,7 +402,7 @@ describe('a server by the label of one of the host’s', () => {
     });
   });
 
-  it('[T-09] is one whose tools say that requests may name it', async () => {
+  it('[T-09] is one that the host lets requests name', async () => {
     // The cast: this provider lists its tools at once.
     const listed = files.list(AbortSignal.abort()) as readonly ProvidedTool[];
     const closed = { ...files, list: () => listed.map((tool) => ({ ...tool, requestsMayName: false })) };
