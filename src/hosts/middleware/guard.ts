@@ -2,7 +2,7 @@
 
 import type { ServerResponse } from 'node:http';
 import { refuseMany, requestLimits } from '../../apis/endpoint/request-limits.ts';
-import { type GuardSettings, guardSettings } from '../../engine/guarding/guard/settings.ts';
+import type { GuardSettings } from '../../engine/guarding/guard/settings.ts';
 import { bodyForModel, guardBody } from '../../engine/guarding/request/guarded-body.ts';
 import { type GuardSession, guardSession, RequestGuards } from '../../engine/guarding/request/request-guards.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';

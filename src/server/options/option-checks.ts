@@ -5,7 +5,6 @@ import { isLogger } from '../../ports/host/logger.ts';
 import {
   anyMilliseconds,
   areHooks,
-  boolean,
   isFunction,
   isObject,
   isOneOf,
