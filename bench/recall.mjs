@@ -12,7 +12,7 @@ import { pathToFileURL } from 'node:url';
 import Database from 'libsql';
 import { Pool } from 'pg';
 import { memoryFiles } from '../dist/esm/files.js';
-import { createVectorStores, memoryVectors, pgVectors, sqliteVectors } from '../dist/esm/vector-stores.js';
+import { createVectorStores, memoryVectors, postgresVectors, sqliteVectors } from '../dist/esm/vector-stores.js';
 import { questions, sections } from './recall/set.mjs';
 
 const FOLDER = join(import.meta.dirname, '../build/recall');
@@ -124,6 +124,6 @@ await measure('memory', memoryVectors(), embeddings);
 await measure('SQLite', sqliteVectors({ database: new Database(':memory:') }), embeddings);
 if (process.env.DATABASE_URL) {
   const pool = new Pool({ connectionString: process.env.DATABASE_URL });
-  await measure('PostgreSQL', pgVectors({ pool, tablePrefix: `recall_${process.pid}_` }), embeddings);
+  await measure('PostgreSQL', postgresVectors({ pool, tablePrefix: `recall_${process.pid}_` }), embeddings);
   await pool.end();
 }

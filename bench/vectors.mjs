@@ -10,7 +10,7 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import Database from 'libsql';
 import { Pool } from 'pg';
-import { memoryVectors, pgVectors, sqliteVectors } from '../dist/esm/vector-stores.js';
+import { memoryVectors, postgresVectors, sqliteVectors } from '../dist/esm/vector-stores.js';
 
 const { values } = parseArgs({
   options: {
@@ -111,7 +111,7 @@ if (wanted.includes('postgres') && process.env.DATABASE_URL) {
   const pool = new Pool({ connectionString: process.env.DATABASE_URL });
   await pool.query('CREATE EXTENSION IF NOT EXISTS vector');
   const tablePrefix = `bench${Date.now()}_`;
-  await measure('postgres', pgVectors({ pool, tablePrefix }), async () => {
+  await measure('postgres', postgresVectors({ pool, tablePrefix }), async () => {
     const { rows } = await pool.query(
       `SELECT sum(pg_total_relation_size(oid)) AS bytes FROM pg_class WHERE relkind = 'r' AND starts_with(relname, $1)`,
       [tablePrefix],

@@ -3,7 +3,6 @@
 export type { RestoredRequest } from './apis/background/stored-request.ts';
 export type { CompactionOptions } from './engine/compaction/settings.ts';
 export type { DrainOptions } from './engine/request/activity.ts';
-export type { TokenOptions } from './engine/tokens/settings.ts';
 export type { TextCounter } from './engine/tokens/tokenizer.ts';
 export { toWebHandler, type WebHandler, type WebHandlerOptions } from './hosts/web/to-web-handler.ts';
 export type { BackgroundEngine, BackgroundWorker, ClaimedRun } from './ports/background/background-engine.ts';
@@ -45,6 +44,7 @@ export type {
   ObservedEvent,
   ObservedTurn,
   ReceiveEvents,
+  ReportInfo,
   RequestInfo,
   ResponseInfo,
   ToolCallInfo,
@@ -127,6 +127,7 @@ export type { Note } from './protocol/note.ts';
 export type { JsonObject } from './protocol/record.ts';
 export type { CallIdForm } from './protocol/tool-calls/names/call-ids.ts';
 export type { SchemaDialect } from './protocol/tool-schemas/dialects.ts';
+export type { BackgroundOptions } from './server/options/background-options.ts';
 export type { HeartbeatOptions } from './server/options/heartbeat-options.ts';
 export type {
   LimitOptions,
@@ -137,6 +138,7 @@ export type {
 } from './server/options/limit-options.ts';
 export type { CoreOptions, DialectOf } from './server/options/options.ts';
 export type { Prompts } from './server/options/prompt-source.ts';
+export type { ShowOptions } from './server/options/show-options.ts';
 export type { MemoryConversations } from './stores/memory/conversations.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts';
 export {

@@ -52,7 +52,7 @@ export type {
 export type { ApiRequest, ServedApi } from './server/served-routes.ts';
 export { createVectorStoresApi, type VectorStoresApiOptions } from './server/vector-stores-api.ts';
 export { type MemoryVectorsOptions, memoryVectors } from './stores/memory/memory-vectors.ts';
-export { type PgVectorsOptions, pgVectors } from './stores/postgres/pg-vectors.ts';
+export { type PostgresVectorsOptions, postgresVectors } from './stores/postgres/postgres-vectors.ts';
 export type { PostgresClient, PostgresPool, PostgresQueries } from './stores/postgres/schema.ts';
 export type { SqliteDatabase, SqliteStatement, SqliteValue } from './stores/sqlite/database.ts';
 export { type SqliteVectorsOptions, sqliteVectors } from './stores/sqlite/sqlite-vectors.ts';

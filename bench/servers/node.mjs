@@ -12,7 +12,7 @@ serve(async (port) => {
   const { chatCompletionsUpstream, responsesRouter } = await import('express-open-responses');
   const { default: express } = await import('express');
   const upstream = chatCompletionsUpstream({ baseURL: `http://127.0.0.1:${port}/v1`, apiKey: name, retries: 0 });
-  const kept = { ...(await openers[database]()), stateKey: 'a key for the bench', scope: () => 'bench' };
+  const kept = { ...(await openers[database]()), secret: 'a key for the bench', scope: () => 'bench' };
   return createServer(express().use('/v1', responsesRouter({ upstream, logger: false, ...kept })));
 });
 
@@ -26,7 +26,7 @@ const openers = {
     const { createClient } = await import('redis');
     const client = await createClient({ url }).on('error', silent).connect();
     const { redisStore } = await import('express-open-responses/stores/redis');
-    return { store: redisStore({ client }), engine: await engine({ connection: client }) };
+    return { store: redisStore({ client }), background: { engine: await engine({ connection: client }) } };
   },
 
   async postgres() {
@@ -35,7 +35,7 @@ const openers = {
     const { postgresStore } = await import('express-open-responses/stores/postgres');
     const store = postgresStore({ pool });
     await store.setup();
-    return { store, engine: await engine({ pool }) };
+    return { store, background: { engine: await engine({ pool }) } };
   },
 };
 

@@ -46,7 +46,7 @@ const options = {
 
 const app = express();
 const mounts = {
-  memory: { store: ours.memoryStore({ maxResponses: KEPT }), tools: echo, durable: true },
+  memory: { store: ours.memoryStore({ maxResponses: KEPT }), tools: echo, background: { durable: true } },
   sqlite: { store: await sqlite(), tools: mcpTools({ servers: { far: { url: `http://127.0.0.1:${mcpPort}/mcp` } } }) },
   stdio: {
     store: ours.memoryStore({ maxResponses: KEPT }),
@@ -55,7 +55,7 @@ const mounts = {
     guards: { input: [pii()], output: [pii()], tools: [pii()] },
     budget: tokenBudget({
       limits: { tokens: { points: 1e12, duration: 60 } },
-      tokens: { count: (text) => text.length },
+      countTokens: (text) => text.length,
     }),
   },
   ...(redisUrl && { redis: { store: await redis() } }),
@@ -72,7 +72,7 @@ app.use('/memory/v1', filesRouter({ ...files, logger: false }));
 app.use('/inspect', inspector.router);
 const server = createServer(app);
 server.keepAliveTimeout = 0;
-attachResponsesWebSocket(server, { ...options, ...mounts.memory, durable: undefined, path: '/memory/v1/responses' });
+attachResponsesWebSocket(server, { ...options, ...mounts.memory, background: undefined, path: '/memory/v1/responses' });
 
 server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port, mounts: Object.keys(mounts) }));
 process.once('disconnect', () => process.exit());

@@ -22,7 +22,7 @@ export async function startPrimary(env: Environment): Promise<Running> {
     ...env,
     UPSTREAM_BASE_URL: settings.upstreamBaseURL ?? demo?.baseURL,
     // Without a key of your own, responses that were running when all processes ended cannot continue.
-    STATE_KEY: settings.stateKey ?? randomBytes(32).toString('base64'),
+    SECRET: settings.secret ?? randomBytes(32).toString('base64'),
   };
   let isStopping = false;
   cluster.on('exit', ({ process: { pid } }, _code, signal) => {

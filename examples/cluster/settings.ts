@@ -9,7 +9,7 @@ export interface Settings {
   readonly upstreamBaseURL: string | undefined;
   readonly upstreamApiKey: string;
   /** The same in all processes; undefined for a new one each time the example starts. */
-  readonly stateKey: string | undefined;
+  readonly secret: string | undefined;
   /** How long a response belongs to a worker that gives no sign of life, in milliseconds. */
   readonly lockMs: number;
 }
@@ -27,7 +27,7 @@ export function readSettings(env: Environment): Settings {
     databaseURL,
     upstreamBaseURL: env.UPSTREAM_BASE_URL || undefined,
     upstreamApiKey: env.UPSTREAM_API_KEY ?? '',
-    stateKey: env.STATE_KEY || undefined,
+    secret: env.SECRET || undefined,
     lockMs: wholeNumber(env, 'LOCK_MS', 1000) ?? 10_000,
   };
 }

@@ -11,15 +11,14 @@ const DRAIN_MS = 10_000;
 
 /** Starts serving. Rejects if a setting is bad or the database cannot be reached. */
 export async function startWorker(env: Environment): Promise<Running> {
-  const { port, upstreamBaseURL, upstreamApiKey, stateKey, ...settings } = readSettings(env);
+  const { port, upstreamBaseURL, upstreamApiKey, secret, ...settings } = readSettings(env);
   const { store, engine, close: closeDatabase } = await openDatabase(settings);
   const upstream = chatCompletionsUpstream({ baseURL: upstreamBaseURL, apiKey: upstreamApiKey });
   const responses = responsesRouter({
     upstream,
     store,
-    engine,
-    stateKey,
-    durable: true,
+    background: { engine, durable: true },
+    secret,
     hooks: { onNote: ({ code, message }) => code === 'taken_over' && console.log(`Worker ${process.pid}: ${message}`) },
   });
 

@@ -6,8 +6,7 @@ import { createProxyMiddleware, fixRequestBody } from 'http-proxy-middleware';
 
 const target = process.env.UPSTREAM_BASE_URL ?? 'http://localhost:8000/v1';
 const guards = guard({
-  input: [pii({ restore: true })],
-  output: [pii({ kinds: ['card', 'key'] })],
+  guards: { input: [pii({ restore: true })], output: [pii({ kinds: ['card', 'key'] })] },
   hooks: { onGuard: ({ rule, action, place, scope }) => console.info(rule, action, place, scope) },
 });
 

@@ -13,7 +13,7 @@ const files = diskFiles({ folder: process.env.FILES_FOLDER ?? 'files' });
 const upstream = chatCompletionsUpstream({ baseURL: process.env.UPSTREAM_BASE_URL ?? 'http://localhost:8000/v1' });
 const vectorStores = createVectorStores({
   files,
-  // Lost when the process ends; sqliteVectors and pgVectors keep it.
+  // Lost when the process ends; sqliteVectors and postgresVectors keep it.
   index: memoryVectors(),
   embeddings: {
     baseURL: process.env.EMBEDDINGS_BASE_URL ?? 'http://localhost:8080/v1',

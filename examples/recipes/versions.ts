@@ -9,6 +9,6 @@ const shared = {
 
 const app = express();
 app.use('/v1', responsesRouter(shared));
-app.use('/v2', responsesRouter({ ...shared, reasoning: 'spec', mcpItems: 'function_call', queuedEvent: true }));
+app.use('/v2', responsesRouter({ ...shared, show: { reasoning: 'spec', toolCalls: 'function_call', queued: true } }));
 
 export const server = app.listen(process.env.PORT ?? 3000);

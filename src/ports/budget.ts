@@ -30,9 +30,9 @@ export interface Budget {
    * Takes one request of the tenant; with `onlyIfCounted`, only once a model call is counted. Rejects with an `ApiError`
    * if its budget is used up.
    */
-  admit(tenant: string, onlyIfCounted?: boolean): Promise<BudgetedTurn>;
+  admit(scope: string, onlyIfCounted?: boolean): Promise<BudgetedTurn>;
   /** A turn whose request was taken before, such as one that another process began. */
-  resume(tenant: string): BudgetedTurn;
+  resume(scope: string): BudgetedTurn;
 }
 
 /** The same turn where nobody could catch what it throws: it becomes a process warning. */

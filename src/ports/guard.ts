@@ -22,7 +22,7 @@ export interface GuardSubject<Req = unknown> {
    */
   readonly place: string;
   /** The request's tenant; see the `scope` option. */
-  readonly tenant: string;
+  readonly scope: string;
   /** The value of the `x-request-id` header of the answer. */
   readonly requestId: string;
   /** The host framework's own request; undefined if there is none. */

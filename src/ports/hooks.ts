@@ -113,6 +113,24 @@ export interface ObservedEvent {
 /** Receives a turn's events, each batch before the client does. */
 export type ReceiveEvents = (events: readonly ObservedEvent[]) => void;
 
+/** What an error or a note is about. */
+export interface ReportInfo {
+  /** The value of the `x-request-id` header of the answer. */
+  readonly requestId: string;
+  /** The tenant, as the `scope` option returns it; absent where it is not known, as of a request whose credentials are refused. */
+  readonly scope?: string;
+  /** The id that the response has in the API; absent where there is none, as of a request that is refused before. */
+  readonly responseId?: string;
+}
+
+/** What a report is about; a request whose tenant is not known has an empty scope. */
+export function reportInfo(
+  { requestId, scope }: { readonly requestId: string; readonly scope: string },
+  responseId?: string,
+): ReportInfo {
+  return { requestId, ...(scope === '' ? {} : { scope }), ...(responseId === undefined ? {} : { responseId }) };
+}
+
 /** Functions of the host; each is optional and none may throw (an error that one throws becomes a line of the log, or a process warning). */
 export interface Hooks {
   /** Runs for each valid request, before the model is called. */
@@ -139,26 +157,20 @@ export interface Hooks {
    * Every error that a client receives, and store failures that `onStoreError: 'continue'` hides from it. Without it
    * and without a `logger`, server errors become process warnings, at most one a second of each code.
    */
-  readonly onError?: ((error: ApiError, info: { readonly requestId: string }) => void) | undefined;
+  readonly onError?: ((error: ApiError, info: ReportInfo) => void) | undefined;
   /** Parts of a request that were left out without failing it. */
-  readonly onNote?: ((note: Note, info: { readonly requestId: string }) => void) | undefined;
+  readonly onNote?: ((note: Note, info: ReportInfo) => void) | undefined;
 }
 
 /** What this package itself records of the same events, for the host's log and for the status. None of it throws. */
 export interface Recorder {
   onResponse(info: ResponseInfo): void;
   onToolCall(info: ToolCallInfo): void;
-  onError(error: ApiError, info: ErrorInfo): void;
+  onError(error: ApiError, info: ReportInfo): void;
   /** Undefined while nobody reads steps, so that a step costs one check. */
   readonly onStep: OnStep | undefined;
   /** Reports an error that a function of the host's threw where it may break nothing. */
   onFault(name: string, error: unknown): void;
-}
-
-/** The request of an error, and its response where there is one. */
-export interface ErrorInfo {
-  readonly requestId: string;
-  readonly responseId?: string;
 }
 
 /** The hooks as every room receives them. */

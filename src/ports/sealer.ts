@@ -90,7 +90,7 @@ export function checkSecret(option: string, secret: unknown): string | Uint8Arra
 }
 
 /** The type of a value, without the value. */
-export function describeType(value: unknown): string {
+function describeType(value: unknown): string {
   if (typeof value === 'string') return `a text of ${Buffer.byteLength(value)} bytes`;
   if (types.isUint8Array(value)) return `${value.length} bytes`;
   return value === null ? 'null' : Array.isArray(value) ? 'a list' : `a ${typeof value}`;

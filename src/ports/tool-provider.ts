@@ -18,6 +18,10 @@ export interface ProvidedTool extends ToolDefinition {
   readonly server: string;
   /** What the group is for, which a search for deferred tools reads and shows. */
   readonly serverDescription?: string | undefined;
+  /**
+   * Whether requests may name the tool's server in a tool of type `mcp`, with terms of theirs for its tools. Default: true.
+   */
+  readonly requestsMayName?: boolean | undefined;
   /** The type of tool by which a request enables it, such as `code_interpreter`; other requests are not offered it. */
   readonly requestedBy?: string | undefined;
   /** JSON Schema of the result's structured content; the provider checks it. */

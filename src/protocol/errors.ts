@@ -123,6 +123,8 @@ export class ApiError extends Error {
   readonly server: string | undefined;
   /** What the host can do about it, for its log. */
   readonly advice: string | undefined;
+  /** The response that failed so, for the host's reports; undefined if there is none, or the answer itself names it. */
+  responseId: string | undefined = undefined;
 
   constructor(code: ErrorCode | (string & {}), message: string, options: ApiErrorOptions = {}) {
     super(message, options);
@@ -141,6 +143,12 @@ export class ApiError extends Error {
   get body(): ErrorBody {
     return { message: this.message, type: this.type, param: this.param, code: this.code };
   }
+}
+
+/** The same error, which names the response that failed so, if there is one. */
+export function withResponse(error: unknown, responseId: string | undefined): unknown {
+  if (error instanceof ApiError) error.responseId ??= responseId;
+  return error;
 }
 
 /** Keeps an `ApiError` and turns any other error into a `server_error` that reveals no internals to the client. */

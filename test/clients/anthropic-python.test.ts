@@ -24,7 +24,10 @@ anthropic.describe('Anthropic for Python', () => {
   beforeAll(async () => {
     const code = codeInterpreter({ runtime: fakeRuntime() });
     const tools = functionTools({ weather: { execute: () => 'Sunny.' } });
-    app = await startMessages({ tools: [tools, webSearch({ engine: demoSearch() }), code], toolItems: 'shown' });
+    app = await startMessages({
+      tools: [tools, webSearch({ engine: demoSearch() }), code],
+      show: { toolCallsInMessages: true },
+    });
     client = startPythonClient(anthropic.python, 'anthropic_client.py');
   });
   afterAll(() => Promise.all([app.close(), client.close()]));

@@ -89,8 +89,8 @@ const tools: ToolProvider = {
 const { store, engine } = await (setup.storeURL.startsWith('redis') ? openRedis : openPostgres)(setup.storeURL);
 const options: RouterOptions = {
   store: watchedStore(store),
-  engine: watchedEngine(bullmqEngine({ ...engine, lockMs: LOCK_MS })),
-  stateKey: 'a key of sixteen bytes',
+  background: { engine: watchedEngine(bullmqEngine({ ...engine, lockMs: LOCK_MS })) },
+  secret: 'a key of sixteen bytes',
   upstream: chatCompletionsUpstream({ baseURL: setup.modelURL, apiKey: setup.name, retries: 0 }),
   tools,
   scope: () => 'one',

@@ -135,15 +135,15 @@ describe('the laws of the wire, where the server runs the tools', () => {
     },
   });
 
-  it.each(['mcp_call', 'function_call'] as const)('[P-04] hold where calls are shown as %s', async (mcpItems) => {
+  it.each(['mcp_call', 'function_call'] as const)('[P-04] hold where calls are shown as %s', async (shownAs) => {
     const { fake } = replay;
     const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL });
-    const app = await startApp({ options: { upstream, tools, mcpItems } });
+    const app = await startApp({ options: { upstream, tools, show: { toolCalls: shownAs } } });
     fake.reply(eventStream(chatStream({ tool_calls: [CALL, FALL] })), eventStream(textStream('Done.')));
     const { events, response } = await askForStream(app.url).finally(() =>
       Promise.all([app.close(), upstream.close?.()]),
     );
-    expect(response.output.map(({ type }) => type)).toEqual(SHOWN[mcpItems]);
+    expect(response.output.map(({ type }) => type)).toEqual(SHOWN[shownAs]);
     expect(accumulatedOutput(events)).toEqual(response.output);
   });
 });

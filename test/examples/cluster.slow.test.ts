@@ -13,7 +13,7 @@ const PATIENCE_MS = 120_000;
 
 /** What the program printed; rejects unless it ends with status 0. */
 async function printedBy(file: string, env: Readonly<Record<string, string>>): Promise<string> {
-  const own = { ...process.env, DATABASE_URL: '', REDIS_URL: '', UPSTREAM_BASE_URL: '', STATE_KEY: '', ...env };
+  const own = { ...process.env, DATABASE_URL: '', REDIS_URL: '', UPSTREAM_BASE_URL: '', SECRET: '', ...env };
   const options = { cwd: root, env: own, timeout: PATIENCE_MS };
   const { stdout } = await promisify(execFile)(process.execPath, [file], options);
   return stdout;

@@ -225,7 +225,7 @@ describe('the data of the documentation', () => {
       probes.length,
       probes.every(([path, port]) => app.includes(`app.get('${path}'`) && app.includes(`PORT ?? ${port}`)),
       grace > pause + drain,
-      manifest.includes('key: state-key') && app.includes('process.env.STATE_KEY'),
+      manifest.includes('key: secret') && app.includes('process.env.SECRET'),
     ]).toEqual([2, true, true, true]);
   });
 

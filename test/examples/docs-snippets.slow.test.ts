@@ -99,7 +99,7 @@ describeWhere(isReady, 'there is no build, or no redis-server, postgres or bwrap
         ...process.env,
         ...{ DATABASE_URL: machine.postgres.url, PGHOST: hostname, PGPORT: port, PGUSER: 'postgres' },
         ...{ PATH: `${folder}:${process.env.PATH}`, APP_PORT: String(machine.port) },
-        ...{ REDIS_URL: machine.redis.url, STATE_KEY: KEY, RESPONSES_KEY: KEY, COMPACTION_KEY: KEY },
+        ...{ REDIS_URL: machine.redis.url, SECRET: KEY, RESPONSES_KEY: KEY },
       };
       const host = join(import.meta.dirname, 'snippet-host.mjs');
       const options = { cwd: folder, env, timeout: WITHIN_MS, maxBuffer: 10_000_000 };

@@ -18,7 +18,7 @@ import {
   validateMessages,
 } from '../../src/index.ts';
 import { createInspector } from '../../src/observe/inspector/index.ts';
-import { tracedUpstream } from '../../src/observe/otel/index.ts';
+import { traced } from '../../src/observe/otel/index.ts';
 import { tokenBudget } from '../../src/policies/budgets/index.ts';
 import { pii } from '../../src/policies/guards/index.ts';
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
@@ -116,7 +116,7 @@ function appOver(upstreams: ReturnType<typeof upstreamsOf>, mcpUrl: string, behi
   app.use('/v1', filesRouter({ files: memoryFiles(), logger: false, scope: () => 'everyone' }));
   const inspector = createInspector({ maxResponses: 50 });
   const budget = tokenBudget({ limits: { cost: { dollars: 1e6, duration: 60 } }, cost: () => 1 });
-  const pooled = balanced([tracedUpstream(upstreams.chat)]);
+  const pooled = balanced([traced({ upstream: upstreams.chat }).upstream]);
   mount(
     app,
     '/inspected',
@@ -147,9 +147,9 @@ function mountMiddlewares(app: Express, behind: () => HandlerAnswer): void {
   const options = { ...QUIET, store: memoryStore({ maxResponses: 300 }) };
   const budget = tokenBudget({
     limits: { tokens: { points: 1e12, duration: 60 } },
-    tokens: { count: (text) => text.length },
+    countTokens: (text) => text.length,
   });
-  const guarding = guard({ ...QUIET, input: [pii({ restore: true })], output: [pii()] });
+  const guarding = guard({ ...QUIET, guards: { input: [pii({ restore: true })], output: [pii()] } });
   const steps = { guarded: [guarding], budgeted: [budget], validated: [validateMessages(options)] };
   const kept = [loadHistory(options), recordTurn(options)];
   const rows = { ...steps, kept, all: [budget, validateMessages(options), guarding] };

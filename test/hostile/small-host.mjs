@@ -1,7 +1,7 @@
 /** A host of one container with a small heap, which runs Python given as JSON and prints the result; run by `sandbox-doors.test.ts`, over the build. */
 import { pyodideRuntime } from '../../dist/esm/tools/code-interpreter/index.js';
 
-const runtime = pyodideRuntime({ warm: 0, isolation: 'process-only', onWarning: () => {} });
+const runtime = pyodideRuntime({ warm: 0, isolation: 'process-only', logger: false });
 const container = await runtime.create(new AbortController().signal);
 const written = [];
 for (const code of JSON.parse(process.argv[2])) {

@@ -24,7 +24,7 @@ const LONG = 'word '.repeat(1200);
 const MANAGED = { context_management: [{ type: 'compaction', compact_threshold: 1000 }] };
 const LOOK = { type: 'function', name: 'look', parameters: { type: 'object', properties: {} } };
 
-const COMPACTION = { compaction: { key: KEY, prompt: 'Sum up.' } };
+const COMPACTION = { secret: KEY, compaction: { prompt: 'Sum up.' } };
 
 let app: RequestApp;
 const start = requestAppPerTest(
@@ -197,7 +197,7 @@ describe('POST /responses/compact', () => {
   it('[S-14] [X-03] is the same in a Web handler', async () => {
     const { body } = await compact();
     const handler = toWebHandler({
-      compaction: { key: KEY },
+      secret: KEY,
       upstream: { name: 'silent', stream: async function* () {} },
     });
     const headers = { 'content-type': 'application/json' };
@@ -270,7 +270,7 @@ describe('a compaction item', () => {
     const { body } = await compact();
     await restart({});
     const same = await app.create({ input: body.output });
-    await restart({ compaction: {} });
+    await restart({ secret: undefined });
     const other = await post('/responses', { model: 'm', input: body.output });
     expect([same.status, errorOf(other)]).toEqual([
       200,
@@ -367,7 +367,7 @@ describe('context_management, where something comes between', () => {
 
   it('[S-14] an answer is not failed for a count that fails: the host is informed', async () => {
     const count = () => Promise.reject(new Error('No tokenizer.'));
-    await restart({ tokens: { count } });
+    await restart({ countTokens: count });
     app.upstream.reply({ body: textStream('Noted.') });
     const { body } = await app.create({ input: LONG, ...MANAGED });
     expect([body.status, app.notes]).toEqual([

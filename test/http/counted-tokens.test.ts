@@ -83,7 +83,7 @@ describe('an estimate', () => {
   });
 
   it('[O-10] gives way to the host’s own counter', async () => {
-    await restart({ tokens: { count: (text) => text.length } });
+    await restart({ countTokens: (text) => text.length });
     const before = await counted({ input: GERMAN });
     app.upstream.reply(answerWith(7));
     await app.create({ input: GERMAN });

@@ -24,7 +24,7 @@ beforeAll(async () => {
   fake = await startFakeUpstream();
   const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'key', retries: 0 });
   const tools = functionTools({ clock: { description: 'Tells the time.', execute: () => 'noon' } });
-  const options = { upstream, store, hooks: { onError: () => {} }, tokens: { count: (text: string) => text.length } };
+  const options = { upstream, store, hooks: { onError: () => {} }, countTokens: (text: string) => text.length };
   const routers = () => [responsesRouter({ ...options, tools }), chatCompletionsRouter({ ...options, tools })];
   const proxy = [
     validateMessages(options),

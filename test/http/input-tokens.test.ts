@@ -8,7 +8,7 @@ import { type RequestApp, type RequestAppSetup, startRequestApp } from '../suppo
 let app: RequestApp;
 
 /** One token for each character, so that sums can be checked by hand. */
-const BY_CHARACTER: RequestAppSetup = { tokens: { count: (text) => text.length } };
+const BY_CHARACTER: RequestAppSetup = { countTokens: (text) => text.length };
 
 afterEach(() => app.close());
 
@@ -91,7 +91,7 @@ describe('POST /responses/input_tokens', () => {
       return new Promise<number>(() => {});
     };
     const count = (text: string) => (text === 'never' ? never() : text.length);
-    app = await startRequestApp({ tokens: { count }, limits: { turns: { concurrentTurns: 1 } } });
+    app = await startRequestApp({ countTokens: count, limits: { turns: { concurrentTurns: 1 } } });
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"input":"never"}' };
     const leaving = fetch(`${app.url}/responses/input_tokens`, { ...init, signal: stop.signal }).catch(() => {});
     await begun;

@@ -101,7 +101,7 @@ const WAYS: Readonly<Record<string, Way>> = {
     filling: /event: keepalive\ndata: \{"type":"keepalive","sequence_number":2\}\n\n/,
   },
   'the Responses API with tools of the server': { ...RESPONSES, options: { tools: TOOLS } },
-  'a durable stream': { ...RESPONSES, options: { durable: true, store: memoryStore() } },
+  'a durable stream': { ...RESPONSES, options: { background: { durable: true }, store: memoryStore() } },
   'the dialect open-responses-server': {
     ...RESPONSES,
     options: { dialect: 'open-responses-server' },
@@ -281,7 +281,7 @@ describe.each(Object.entries(WAYS))('%s', (_name, way) => {
 
   it('[O-04] ends the request to the model server when the client leaves, before the opening and after', async () => {
     fake.reply({ hang: true });
-    await start(way, { ...LATE, durable: false });
+    await start(way, { ...LATE, background: { durable: false } });
     const leaving = new AbortController();
     const begun = fake.nextRequest();
     const answer = asked(way, { signal: leaving.signal }).catch(() => undefined);
@@ -290,7 +290,7 @@ describe.each(Object.entries(WAYS))('%s', (_name, way) => {
     await answer;
     await fake.closed(0);
     await app.close();
-    await start(way, { ...soon(way), durable: false });
+    await start(way, { ...soon(way), background: { durable: false } });
     const stream = readerOf(await asked(way));
     await stream.until(way.opening);
     await stream.cancel();

@@ -35,9 +35,14 @@ describe('a bad option', () => {
     [{ store: new Map() }, 'responsesRouter: store must be an object with get, put, delete, got Map(0) {}'],
     [{ store: false }, 'responsesRouter: store must be an object with get, put, delete, got false'],
     [{ scope: 'user' }, "responsesRouter: scope must be a function, got 'user'"],
-    [{ reasoning: 'full' }, "responsesRouter: reasoning must be one of 'summary', 'text', 'spec', got 'full'"],
+    [
+      { show: { reasoning: 'full' } },
+      "responsesRouter: show: reasoning must be one of 'summary', 'text', 'spec', got 'full'",
+    ],
     [{ onStoreError: 'ignore' }, "responsesRouter: onStoreError must be one of 'fail', 'continue', got 'ignore'"],
-    [{ queuedEvent: 'yes' }, "responsesRouter: queuedEvent must be true or false, got 'yes'"],
+    [{ show: 'all' }, "responsesRouter: show must be an object, got 'all'"],
+    [{ show: { items: 'mcp_call' } }, "responsesRouter: show: unknown option 'items'; known are toolCalls,"],
+    [{ show: { queued: 'yes' } }, "responsesRouter: show: queued must be true or false, got 'yes'"],
     [{ heartbeat: 15_000 }, 'responsesRouter: heartbeat must be an object or false, got 15000'],
     [{ heartbeat: true }, 'responsesRouter: heartbeat must be an object or false, got true'],
     [
@@ -137,12 +142,14 @@ describe('a bad option', () => {
 
   it('[X-01] is none where it is undefined', () => {
     const { heartbeat, ...rest } = Object.fromEntries(
-      ['upstream', 'store', 'scope', 'reasoning', 'heartbeat', 'limits', 'onStoreError', 'queuedEvent', 'hooks'].map(
-        (name) => [name, undefined],
-      ),
+      ['upstream', 'store', 'scope', 'show', 'heartbeat', 'limits', 'onStoreError', 'hooks'].map((name) => [
+        name,
+        undefined,
+      ]),
     );
     const nested = {
       limits: { request: { bodyBytes: undefined } },
+      show: { queued: undefined },
       heartbeat: { style: undefined },
       hooks: { onError: undefined },
     };
@@ -230,7 +237,7 @@ describe('routers side by side in one app', () => {
     const reported: string[] = [];
     const hooks = (name: string) => ({ onRequest: () => void reported.push(name) });
     const strict = { request: { bodyBytes: 200 }, model: { outputBytes: 2 } };
-    const first = router(one, { limits: strict, hooks: hooks('first'), queuedEvent: true });
+    const first = router(one, { limits: strict, hooks: hooks('first'), show: { queued: true } });
     const host = express()
       .use('/first', first)
       .use('/second', router(other, { hooks: hooks('second') }));
@@ -393,7 +400,11 @@ describe('routers side by side in one app', () => {
     const info = { requestId: 'mine', responseId: id, scope: 'tenant', model: 'm', stream: false, background: false };
     const usage = expect.objectContaining({ input_tokens: 0, output_tokens: 0, total_tokens: 0 });
     expect(reported).toEqual([
-      ['onNote', { code: 'tool_dropped', message: expect.any(String) }, { requestId: 'mine' }],
+      [
+        'onNote',
+        { code: 'tool_dropped', message: expect.any(String) },
+        { requestId: 'mine', scope: expect.any(String) },
+      ],
       ['onRequest', info],
       [
         'onResponse',

@@ -247,8 +247,8 @@ describe('POST /responses as JSON', () => {
     ['function_call', ['function_call', 'function_call_output', 'message']],
   ] as const)(
     '[M-06] [D-16] [B-42] [S-10] runs its own tool without asking the client, and shows it as %s',
-    async (mcpItems, types) => {
-      await restart({ mcpItems, tools: functionTools({ look: { execute: () => 'A cat.' } }) });
+    async (shownAs, types) => {
+      await restart({ show: { toolCalls: shownAs }, tools: functionTools({ look: { execute: () => 'A cat.' } }) });
       const look = { id: 'call_1', name: 'look', arguments: '{}' };
       app.upstream.reply({ body: toolCallStream([look]) }, { body: textStream('I see a cat.') });
       const { body } = await app.create({ input: 'Hi.' });

@@ -166,7 +166,7 @@ describe('POST /responses as a stream', () => {
     ['text', 'response.reasoning_text'],
     ['spec', 'response.reasoning'],
   ] as const)('[S-08] [M-07] [D-10] emits raw reasoning with reasoning: %s', async (reasoning, name) => {
-    await restart({ reasoning });
+    await restart({ show: { reasoning } });
     app.upstream.reply({ body: chatStream({ reasoning: 'Hm' }) });
     const item = { id: 'rs_SEED0000', type: 'reasoning', status: 'completed', summary: [] };
     const part = { item_id: 'rs_SEED0000', output_index: 0, content_index: 0 };
@@ -205,7 +205,7 @@ describe('POST /responses as a stream', () => {
 
   it('[M-14] [D-04] emits queued only where the host asks for it', async () => {
     const without = eventsOf(await app.streamed({ input: 'Hi.' })).slice(0, 2);
-    await restart({ queuedEvent: true });
+    await restart({ show: { queued: true } });
     const withQueued = eventsOf(await app.streamed({ input: 'Hi.' })).slice(0, 3);
     const statuses = (events: readonly JsonObject[]) =>
       events.map(({ type, sequence_number: sequence, response }) => [type, sequence, (response as JsonObject).status]);

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatChunk, chatStream } from '../../src/testing/index.ts';
 import { finalOf, type RequestApp, type RequestAppSetup, startRequestApp } from '../support/request-app.ts';
 
-const KEY = 'a state key of this test';
+const KEY = 'a secret of this test';
 const TENANTS = {
   scope: (request: { headers: Readonly<Record<string, unknown>> }) => String(request.headers['x-tenant'] ?? ''),
 };
@@ -22,7 +22,7 @@ const apps: RequestApp[] = [];
 afterEach(() => Promise.all(apps.splice(0).map((app) => app.close())));
 
 async function started(setup: RequestAppSetup = {}, body = THOUGHT): Promise<RequestApp> {
-  const app = await startRequestApp({ stateKey: KEY, ...setup });
+  const app = await startRequestApp({ secret: KEY, ...setup });
   apps.push(app);
   app.upstream.reply({ body });
   return app;
@@ -53,7 +53,7 @@ async function answersCall(app: RequestApp, output: readonly JsonObject[], heade
 
 describe.each(['summary', 'text'] as const)('with reasoning: %s', (reasoning) => {
   it('[K-02] seals the thought that a client asks for, streamed or not', async () => {
-    const app = await started({ reasoning });
+    const app = await started({ show: { reasoning } });
     const whole = (await app.create(ASK)).body.output;
     const streamed = finalOf(await app.streamed(ASK)).output;
     for (const output of [whole, streamed])
@@ -61,8 +61,8 @@ describe.each(['summary', 'text'] as const)('with reasoning: %s', (reasoning) =>
   });
 
   it('[K-02] gives the model its thought back on another process with the key', async () => {
-    const { output } = (await (await started({ reasoning })).create(ASK)).body;
-    const other = await started({ reasoning });
+    const { output } = (await (await started({ show: { reasoning } })).create(ASK)).body;
+    const other = await started({ show: { reasoning } });
     expect(await answersCall(other, asSealed(output))).toMatchObject({ reasoning_content: 'Hm. Yes.' });
     expect(other.notes).toEqual([]);
   });
@@ -99,7 +99,7 @@ it('[K-02] obeys an upstream that wants no thoughts back', async () => {
 
 it('[K-02] notes a seal of another tenant, of another key, a broken and a foreign one, and goes on', async () => {
   const app = await started(TENANTS);
-  const strange = await started({ stateKey: 'another state key' });
+  const strange = await started({ secret: 'another secret of many bytes' });
   const { output } = (await app.create(ASK)).body;
   const [thought, ...rest] = output;
   const seal = String(thought?.encrypted_content);
@@ -118,7 +118,7 @@ it('[K-02] notes a seal of another tenant, of another key, a broken and a foreig
 it('[K-02] keeps what a server needs back beside the text, and gives it to no other server', async () => {
   const signed = { ...CALL, extra_content: { google: { thought_signature: 'c2ln' } } };
   const written = chatStream({ reasoning_content: 'Hm. Yes.' }, { tool_calls: [signed] });
-  const app = await started({ reasoning: 'text' }, written);
+  const app = await started({ show: { reasoning: 'text' } }, written);
   const { output } = (await app.create(ASK)).body;
   const back = await answersCall(app, asSealed(output));
   expect(back).toMatchObject({ reasoning_content: 'Hm. Yes.', tool_calls: [{ extra_content: signed.extra_content }] });

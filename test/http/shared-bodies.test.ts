@@ -57,7 +57,7 @@ const READERS: readonly (readonly [string, string, () => RequestListener | Serve
   ['loadHistory', '/v1/chat/completions', () => behind(loadHistory(options))],
   ['recordTurn', '/v1/messages', () => behind(recordTurn(options))],
   ['runTools', '/v1/chat/completions', () => behind(runTools({ ...options, handler: answer }))],
-  ['guard', '/v1/responses', () => behind(guard({ limits, input: [block], logger: false }))],
+  ['guard', '/v1/responses', () => behind(guard({ limits, guards: { input: [block] }, logger: false }))],
   [
     'toWebHandler',
     '/v1/responses',

@@ -12,7 +12,7 @@ import {
   type RouterOptions,
   responsesRouter,
 } from '../../src/index.ts';
-import { tracedTools } from '../../src/observe/otel/index.ts';
+import { traced } from '../../src/observe/otel/index.ts';
 import { redisStore } from '../../src/stores/redis/redis-store.ts';
 import { type FakeUpstream, startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import { mcpTools } from '../../src/tools/mcp/index.ts';
@@ -226,11 +226,11 @@ describe('MCP servers', () => {
     const dead = `http://127.0.0.1:${await freePort()}/mcp?key=secret`;
     const mcp = mcpTools({
       servers: { live: { url: server.url }, dead: { url: dead, headers: { authorization: 'Bearer secret' } } },
-      onWarning: () => {},
+      logger: false,
     });
     closing.push(() => mcp.close());
     fake.reply({ body: textStream('Hi.') });
-    const { url, router } = await start({ tools: [functionTools({}), tracedTools(mcp)] });
+    const { url, router } = await start({ tools: [functionTools({}), traced({ tools: mcp }).tools] });
     const before = await router.status();
     await (await ask(`${url}/v1`)).text();
     const after = await router.status();

@@ -235,7 +235,7 @@ describe('[S-18] a response in the background', () => {
   });
 
   it('that a stream outlives waits only while its client does', async () => {
-    const app = await start(ONE_AT_A_TIME, { durable: true });
+    const app = await start(ONE_AT_A_TIME, { background: { durable: true } });
     const first = asked(app, 'a', 'a1');
     await called(1);
     const client = new AbortController();

@@ -93,7 +93,7 @@ async function tryOutCluster(tarball) {
   const isThere = await Promise.race([once(redis, 'spawn').then(() => true), once(redis, 'error').then(() => false)]);
   if (!isThere) return console.log('skipped: examples/cluster, because there is no redis-server on this machine');
   try {
-    const variables = { REDIS_URL: `redis://127.0.0.1:${port}`, DATABASE_URL: '', STATE_KEY: '' };
+    const variables = { REDIS_URL: `redis://127.0.0.1:${port}`, DATABASE_URL: '', SECRET: '' };
     await tryOut('cluster', tarball, { ways: [askOverHttp], variables });
   } finally {
     redis.kill();

@@ -1,6 +1,7 @@
-/** Warnings to the host: by its function, which may break nothing. */
+/** Warnings to the host: by its logger, which may break nothing. */
 import { jest } from '@jest/globals';
-import { throttled, warner } from '../../src/ports/host/warner.ts';
+import { warner } from '../../src/ports/host/logger.ts';
+import { throttled } from '../../src/ports/host/warner.ts';
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -16,11 +17,17 @@ describe('a warning', () => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('broken'))],
-  ])('[P-14] whose function %s becomes a warning of the process', async (_name, onWarning) => {
+  ])('[P-14] whose logger %s becomes a warning of the process', async (_name, warn) => {
     const emitted = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
-    warner(onWarning)('Look out.');
+    warner({ debug() {}, info() {}, warn, error() {} })('Look out.');
     await Promise.resolve();
-    expect(emitted.mock.calls).toEqual([['onWarning threw: Error: broken', 'ExpressOpenResponsesWarning']]);
+    expect(emitted.mock.calls).toEqual([['logger.warn threw: Error: broken', 'ExpressOpenResponsesWarning']]);
+  });
+
+  it('is one of the process without a logger, and none with false', () => {
+    const emitted = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    for (const logger of [undefined, false] as const) warner(logger)('Look out.');
+    expect(emitted.mock.calls).toEqual([['Look out.', 'ExpressOpenResponsesWarning']]);
   });
 
   it('[P-14] that others can cause is given once a minute', () => {

@@ -1,7 +1,7 @@
 /** Decorated upstreams: they have what the upstream has, and lack what it lacks. */
 import { withBudget } from '../../src/engine/metering/budgeted.ts';
 import { createInspector } from '../../src/observe/inspector/index.ts';
-import { tracedUpstream } from '../../src/observe/otel/index.ts';
+import { traced } from '../../src/observe/otel/index.ts';
 import type { Upstream } from '../../src/ports/upstream.ts';
 import { wrapUpstream } from '../../src/ports/wrap-upstream.ts';
 
@@ -29,7 +29,7 @@ class HostUpstream implements Upstream {
 
 const DECORATORS: Readonly<Record<string, (upstream: Upstream) => Upstream | Promise<Upstream>>> = {
   wrapUpstream: (upstream) => wrapUpstream(upstream, { stream: () => upstream.stream({} as never, {} as never) }),
-  tracedUpstream: (upstream) => tracedUpstream(upstream),
+  traced: (upstream) => traced({ upstream }).upstream,
   'an inspector': (upstream) => createInspector().observe({ upstream }).upstream,
   'a budget': async (upstream) => {
     const budget = { admit: () => ({ count() {} }), resume: () => ({ count() {} }) };

@@ -307,5 +307,5 @@ export const silentModel: Upstream = {
 /** What the attacked servers have in common. */
 export function attackedOptions(): CoreOptions {
   // Not a real tokenizer, which bounds its own time.
-  return { upstream: silentModel, store: memoryStore(), tokens: { count: (text) => text.length } };
+  return { upstream: silentModel, store: memoryStore(), countTokens: (text) => text.length };
 }

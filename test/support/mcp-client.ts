@@ -4,6 +4,7 @@ import { jest } from '@jest/globals';
 import { type McpServerConfig, type McpTools, type McpToolsOptions, mcpTools } from '../../src/tools/mcp/index.ts';
 import { type McpHttpOptions, type McpHttpServer, type SeenRequest, startMcpServer } from './mcp-http-server.ts';
 import { PATIENCE_MS } from './patience.ts';
+import { warningLogger } from './warning-logger.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
 
@@ -44,7 +45,7 @@ export function openTools(
   const tools = mcpTools({
     servers,
     connectTimeoutMs: BUSY_MACHINE_MS,
-    onWarning: (message) => void warnings.push(message),
+    logger: warningLogger(warnings),
     ...options,
   });
   closeLater(tools.close);

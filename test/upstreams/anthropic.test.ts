@@ -415,8 +415,8 @@ describe('tools that the server runs', () => {
 
   it.each(['mcp_call', 'function_call'] as const)(
     '[X-07] [T-02] [S-08] give the model its thoughts back in each round, calls shown as %s',
-    async (mcpItems) => {
-      await start({}, { tools, mcpItems });
+    async (shownAs) => {
+      await start({}, { tools, show: { toolCalls: shownAs } });
       app.fake.reply(asks(1), asks(2), HELLO);
       const body = { reasoning: { effort: 'high' } };
       const { response } = await askForStream(app.url, body);

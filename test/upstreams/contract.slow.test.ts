@@ -6,7 +6,7 @@ import { balanced, routedUpstream, withFailover, withKeys } from 'express-open-r
 import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
 import { Pool } from 'undici';
 import { chatCompletionsUpstream, type Upstream } from '../../src/index.ts';
-import { tracedUpstream } from '../../src/observe/otel/index.ts';
+import { traced } from '../../src/observe/otel/index.ts';
 import {
   chatChunk,
   chatStream,
@@ -185,8 +185,9 @@ describe('[X-03] chatCompletionsUpstream on Bun’s undici', () => {
   upstreamContract({ it: patiently, describe, create, extras: ['state', 'citations'] });
 });
 
-describe('[X-09] tracedUpstream', () => {
-  const make = (options: { baseURL: string; apiKey: string }) => tracedUpstream(chatCompletionsUpstream(options));
+describe('[X-09] a traced upstream', () => {
+  const make = (options: { baseURL: string; apiKey: string }) =>
+    traced({ upstream: chatCompletionsUpstream(options) }).upstream;
   const create = (play: UpstreamPlay) => start(play, chatScript, make);
   upstreamContract({ it: patiently, describe, create, extras: ['state', 'citations'] });
 });
@@ -216,7 +217,7 @@ describe('[X-11] routing upstreams', () => {
         routes: { '*': withFailover([balanced([keyed(options), keyed(options)], { by: 'round-robin' })]) },
       }),
     'one that is traced, of several': (options) =>
-      tracedUpstream(withFailover(twice(options).map((each) => tracedUpstream(each)))),
+      traced({ upstream: withFailover(twice(options).map((each) => traced({ upstream: each }).upstream)) }).upstream,
   };
   describe.each(Object.keys(makes))('%s', (name) => {
     const make = (options: Options) => (makes[name] ?? keyed)(options);

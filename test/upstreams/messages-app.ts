@@ -6,7 +6,7 @@ import { readStateOwner } from '../../src/ports/upstream.ts';
 import { type FakeAnswer, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { startApp } from '../support/app.ts';
 
-const STATE_KEY = 'the state key of these tests';
+const SECRET = 'the secret of these tests';
 
 /** Where to ask, and what answers behind it. */
 export interface MessagesApp {
@@ -25,7 +25,7 @@ export async function startMessagesApp(
 ): Promise<MessagesApp> {
   const fake = await startFakeUpstream();
   const upstream = anthropicUpstream({ baseURL: fake.baseURL, apiKey: 'sk-ant-test', retries: 0, ...upstreamOptions });
-  const app = await startApp({ options: { stateKey: STATE_KEY, ...options, upstream } });
+  const app = await startApp({ options: { secret: SECRET, ...options, upstream } });
   const bound = ['anonymous', readStateOwner(upstream, '')];
   async function close(): Promise<void> {
     await app.close();
@@ -35,8 +35,8 @@ export async function startMessagesApp(
   return {
     url: app.url,
     fake,
-    unsealed: (text) => stateSealer(STATE_KEY).open(text, bound),
-    sealed: (state) => stateSealer(STATE_KEY).seal(state, bound),
+    unsealed: (text) => stateSealer(SECRET).open(text, bound),
+    sealed: (state) => stateSealer(SECRET).seal(state, bound),
     close,
   };
 }

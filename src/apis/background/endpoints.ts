@@ -41,7 +41,7 @@ export function wantsBackground({ body }: EndpointRequest): boolean {
   return isRecord(body) && body.background === true;
 }
 
-/** Whether a stream of a router with `durable` goes on without its client: one that nobody may retrieve does not. */
+/** Whether a stream of a router with `background.durable` goes on without its client: one that nobody may retrieve does not. */
 export function outlivesClient({ body, scope }: EndpointRequest): boolean {
   return isRecord(body) && body.stream === true && body.store !== false && !isUntracked(scope);
 }

@@ -253,7 +253,7 @@ export class BackgroundRun implements Run {
     const { prepared, keeper } = this.parts;
     const onStoreError = keeper.continuesElsewhere ? 'fail' : 'continue';
     const ended = { resource: endedFields(prepared.storedStart, end), output: end.output };
-    return storeTurnEnd(prepared.stored, ended, { ...this.settings, onStoreError }, prepared.info.requestId);
+    return storeTurnEnd(prepared.stored, ended, { ...this.settings, onStoreError }, prepared.info);
   }
 
   /** Where it was ended elsewhere in the meantime, or will be, it ends here without an error event. */

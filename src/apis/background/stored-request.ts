@@ -38,7 +38,7 @@ export function requestText(request: EndpointRequest, id: string, sealer: Sealer
 /** The request in the text, without a signal. Throws an error with the reason why it cannot be read. */
 export function requestIn(text: string, key: ResponseKey, sealer: Sealer): Omit<EndpointRequest, 'signal'> {
   const stored = sealer.open(text, [SEAL_PURPOSE, key.scope, key.id]);
-  if (!isRecord(stored)) throw new Error('The request of the response cannot be opened: is stateKey the same?');
+  if (!isRecord(stored)) throw new Error('The request of the response cannot be opened: is secret the same?');
   const { version, body, headers, requestId, isGuarded } = stored;
   if (version !== VERSION) throw new Error('The request of the response is of another version of this package.');
   // No middleware stands in front of what another process began: without its guards nothing may go on.

@@ -85,16 +85,16 @@ export class RunWorker implements BackgroundWorker {
       return await this.takeOver(key, signal);
     } catch (error) {
       if (signal.aborted) return 'released';
-      this.onError(error);
+      this.onError(error, key);
       // The store failed, or this process takes nothing more: another one may succeed, but not at once.
       await pause(RETRY_MS, undefined, { signal, ref: false }).catch(() => {});
       return 'released';
     }
   }
 
-  onError(error: unknown): void {
-    const requestId = 'background';
-    notify(this.parts.settings.hooks, 'onError', toApiError(error), { requestId });
+  onError(error: unknown, key?: ResponseKey): void {
+    const about = { requestId: 'background', ...(key && { scope: key.scope, responseId: key.id }) };
+    notify(this.parts.settings.hooks, 'onError', toApiError(error), about);
   }
 
   private async takeOver(key: ResponseKey, signal: AbortSignal): Promise<'ended' | 'released'> {
@@ -159,7 +159,7 @@ export class RunWorker implements BackgroundWorker {
       }
       // Another process may do what this one could not.
       if (error instanceof ApiError && ELSEWHERE.has(error.code)) throw error;
-      this.onError(error);
+      this.onError(error, stored);
       const why = error instanceof ApiError ? error.message : 'Its request cannot be read.';
       return failResponse(watch.log, stored, owned, { why, settings });
     }

@@ -4,7 +4,7 @@ import { withBudget } from '../../engine/metering/budgeted.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import { type EndpointRequest, hasLeft } from '../../engine/request/endpoint-request.ts';
 import { beginTurn, type Lifetime } from '../../engine/turn/lifetime.ts';
-import { notify } from '../../ports/hooks.ts';
+import { notify, reportInfo } from '../../ports/hooks.ts';
 import { toApiError } from '../../protocol/errors.ts';
 import { isPromise } from '../../protocol/record.ts';
 import { JSON_HEADERS, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
@@ -89,7 +89,7 @@ function streamedFrames(
     failed(error) {
       if (!hasBegun || hasLeft(life.signal)) throw error;
       const shown = toApiError(redacted(error, settings, chat));
-      notify(hooks, 'onError', shown, { requestId: chat.call.headers.get('x-request-id') ?? '' });
+      notify(hooks, 'onError', shown, reportInfo(request, request.requestId));
       notifyEnd('failed');
       return chunkFrame({ error: shown.body }) + DONE_FRAME;
     },

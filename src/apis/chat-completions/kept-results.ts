@@ -2,6 +2,7 @@
 
 import { referenceByteBudget } from '../../engine/history/history.ts';
 import { type StoreWriteSettings, storeRecord } from '../../engine/request/keep.ts';
+import { reportInfo } from '../../ports/hooks.ts';
 import { fromStore, type ResponseStore } from '../../ports/store.ts';
 import { toolMessages } from '../../protocol/chat-completions/messages.ts';
 import { recordKey } from '../../protocol/ids.ts';
@@ -42,7 +43,7 @@ const AT_ONCE = 16;
  */
 export async function keepResults(
   settings: StoreWriteSettings,
-  { scope, requestId }: { readonly scope: string; readonly requestId: string },
+  about: { readonly scope: string; readonly requestId: string },
   { before, text, clients, answered }: ChatRound,
 ): Promise<void> {
   const calls = answered.map(({ call: { id, name, arguments: text, extra }, output }) => ({
@@ -54,8 +55,8 @@ export async function keepResults(
   }));
   const round: KeptRound = { type: TYPE, before, text, clients: clients.map(identity), calls };
   const id = recordKey('chatRound', String(clients[0]?.id));
-  const stored = { scope, id, createdAt: Date.now(), input: [], output: [round], resource: {} };
-  await storeRecord(stored, settings, requestId);
+  const stored = { scope: about.scope, id, createdAt: Date.now(), input: [], output: [round], resource: {} };
+  await storeRecord(stored, settings, reportInfo(about, about.requestId));
 }
 
 /** Where rounds are stored, and how much of them one request may load. */

@@ -2,7 +2,7 @@
 
 import { type EndpointRequest, hasLeft } from '../../engine/request/endpoint-request.ts';
 import type { Dialect } from '../../ports/dialect.ts';
-import { notify, type Reports } from '../../ports/hooks.ts';
+import { notify, type Reports, reportInfo } from '../../ports/hooks.ts';
 import { HostError, ownError } from '../../ports/host/host-error.ts';
 import { type ApiError, toApiError } from '../../protocol/errors.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
@@ -86,11 +86,11 @@ function inDialect(reply: JsonReply, { resource, errorBody }: Dialect): JsonRepl
 /** Reports an error to the host; returns the error that the client receives. */
 export function reportError(
   error: unknown,
-  { requestId }: Pick<EndpointRequest, 'requestId'>,
+  request: Pick<EndpointRequest, 'requestId' | 'scope'>,
   { hooks }: { readonly hooks: Reports },
 ): ApiError {
   const shown = toApiError(error);
-  notify(hooks, 'onError', shown, { requestId });
+  notify(hooks, 'onError', shown, reportInfo(request, shown.responseId));
   return shown;
 }
 

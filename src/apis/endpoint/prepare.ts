@@ -4,7 +4,7 @@ import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { FileFetcher } from '../../ports/files/file-fetcher.ts';
 import type { FileStore } from '../../ports/files/file-store.ts';
 import type { TextReader } from '../../ports/files/text-reader.ts';
-import { notify, type Reports } from '../../ports/hooks.ts';
+import { notify, type Reports, reportInfo } from '../../ports/hooks.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { RemoteServers } from '../../ports/remote-servers.ts';
 import { timed } from '../../ports/step.ts';
@@ -21,7 +21,6 @@ export interface PrepareSettings {
   readonly hooks: Reports;
   readonly toolsOf: ToolsOf;
   readonly remoteMcp?: RemoteServers | undefined;
-  readonly mcpLabels?: readonly string[] | undefined;
   readonly approval?: ApprovalPolicy | undefined;
   /** Whether the model is offered only the tools that the request allows it to call. Default: `all`. */
   readonly offeredTools?: 'all' | 'allowed' | undefined;
@@ -103,16 +102,17 @@ export function openAfter(
  */
 const MOST_NOTES = 64;
 
-/** Reports to the host what was left out of this request. */
+/** Reports to the host what was left out of this request, of which the response is known or not yet. */
 export function noteReporter(
-  { requestId }: Pick<EndpointRequest, 'requestId'>,
+  request: Pick<EndpointRequest, 'requestId' | 'scope'>,
   { hooks }: { readonly hooks: Reports },
+  responseId?: string,
 ) {
   let notes = 0;
   return (note: Note) => {
     notes += 1;
     if (notes > MOST_NOTES) return;
     const last = notes === MOST_NOTES ? { ...note, message: `${note.message} More such notes are left out.` } : note;
-    notify(hooks, 'onNote', last, { requestId });
+    notify(hooks, 'onNote', last, reportInfo(request, responseId));
   };
 }

@@ -9,6 +9,7 @@ import { readTurnEnd, runTurn } from '../../engine/turn/run-turn.ts';
 import { notify } from '../../ports/hooks.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
 import { textWithInputs } from '../../protocol/anthropic/tool-inputs.ts';
+import { withResponse } from '../../protocol/errors.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
 import { withHeartbeats } from '../../streams/heartbeats.ts';
 import { mapStream } from '../../streams/pull-stream.ts';
@@ -68,8 +69,8 @@ async function runMessage(prepared: RequestWithTools, settings: MessagesSettings
   if (!info.stream) {
     const end = await readTurnEnd(batches);
     // A message has no place for a failure.
-    if (end.error) throw turnApiError(end.error);
-    noteWrappedArguments(end.output, noteReporter(request, settings));
+    if (end.error) throw withResponse(turnApiError(end.error), info.responseId);
+    noteWrappedArguments(end.output, noteReporter(request, settings, info.responseId));
     const message = wholeMessage(end, facts);
     const { status, headers } = jsonReply(message);
     // Numbers in the inputs of tools keep all their digits.
@@ -79,7 +80,10 @@ async function runMessage(prepared: RequestWithTools, settings: MessagesSettings
     // The cast: an error's data always has a type.
     return anthropicError(turnApiError(error), request.requestId) as { readonly type: string };
   });
-  const events = withFirst(await batches.next(), batches);
+  const refused = (error: unknown) => {
+    throw withResponse(error, info.responseId);
+  };
+  const events = withFirst(await batches.next().catch(refused), batches);
   const frames = mapStream(events, { map: (batch) => encoder.frames(batch) || undefined });
   if (!hasLateBeats) return streamReply(frames);
   const paced = withHeartbeats(frames, { intervalMs, openAfterMs: undefined });

@@ -160,7 +160,7 @@ class Passage {
   private failure(error: unknown): string {
     const { hooks } = this.settings;
     const shown = toApiError(this.redacted(error));
-    notify(hooks, 'onError', shown, { requestId: this.request.requestId });
+    notify(hooks, 'onError', shown, this.info);
     this.end('failed');
     // The cast: an error's data always has a type.
     return messageFrame(anthropicError(shown, this.request.requestId) as JsonObject & { readonly type: string });

@@ -8,6 +8,7 @@ import { turnApiError } from '../../engine/turn/observe.ts';
 import { readTurnEnd, runTurn } from '../../engine/turn/run-turn.ts';
 import { notify } from '../../ports/hooks.ts';
 import type { StoredResponse } from '../../ports/store.ts';
+import { withResponse } from '../../protocol/errors.ts';
 import type { TurnEvent } from '../../protocol/events.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
@@ -66,15 +67,16 @@ async function withPreparedTurn<Answer>(
   answer: (prepared: PreparedTurn, headers: Budgeted<unknown>['headers']) => Promise<Answer>,
 ): Promise<Answer> {
   const life = beginTurn(request, settings.limits.durationMs, turns);
+  let prepared: PreparedTurn | undefined;
   try {
     if (life.place) await life.place;
     const { settings: charged, headers } = await withBudget(request, settings, life);
-    const prepared = await prepareTurn(request, charged, life);
+    prepared = await prepareTurn(request, charged, life);
     notify(settings.hooks, 'onRequest', prepared.info);
     return await answer(prepared, headers);
   } catch (error) {
     life.leave();
-    throw error;
+    throw withResponse(error, prepared?.info.responseId);
   }
 }
 

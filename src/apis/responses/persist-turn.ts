@@ -11,6 +11,7 @@ import {
   TurnOverruled,
 } from '../../engine/history/keep-turn.ts';
 import type { Turn } from '../../engine/turn/run-turn.ts';
+import { type ReportInfo, reportInfo } from '../../ports/hooks.ts';
 import { storedVersion } from '../../ports/store.ts';
 import { findTool } from '../../ports/toolset.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
@@ -35,7 +36,7 @@ export function turnPersister(
   settings: ResponsesApiSettings,
 ): Turn['keep'] {
   const { scope, input } = turn;
-  const { requestId } = prepared.apiRequest;
+  const about = reportInfo(prepared.apiRequest, turn.id);
   const { conversation: conversationId, loaded } = prepared.history;
   // The existing items, which the request only references. The cast: the step of the history has loaded items.
   const existing = conversationId ? new Set((loaded as readonly Item[]).map((item): unknown => item.id)) : undefined;
@@ -47,7 +48,7 @@ export function turnPersister(
   const storeResponse = mayBeOverruled ? storeTurnEnd : storeTurn;
   // Beyond the size that a turn may load there is room for its answer: the next one is refused, and no output is lost.
   const maxBytes = settings.limits.historyBytes + settings.limits.outputBytes;
-  const note = noteReporter(prepared.apiRequest, settings);
+  const note = noteReporter(prepared.apiRequest, settings, turn.id);
   return async (end) => {
     // First the write that may be refused: a response that the client sees as failed must not be found.
     if (conversationId && existing) {
@@ -55,12 +56,12 @@ export function turnPersister(
       const items = itemsToAppend(existing, [...input, ...end.output]);
       const extension: Extension = { conversation: { scope, id: conversationId }, items, turn: fence, maxBytes };
       // The answer is paid for, and its client may retrieve it and go on from it.
-      if (!(await extendConversation(settings, extension, requestId))) note(CONVERSATION_GONE);
+      if (!(await extendConversation(settings, extension, about))) note(CONVERSATION_GONE);
     }
-    if (withApprovals) await storePendingCalls(end.output, withApprovals, settings);
+    if (withApprovals) await storePendingCalls(end.output, withApprovals, settings, { ...about, scope });
     if (!isStored) return;
     try {
-      await storeResponse(turn, { resource: storedFields(storedStart, end), output: end.output }, settings, requestId);
+      await storeResponse(turn, { resource: storedFields(storedStart, end), output: end.output }, settings, about);
     } catch (error) {
       if (error instanceof TurnOverruled && !error.isTakenOver) {
         await withdrawTurn(settings.store, { ...turn, resource: storedStart });
@@ -86,11 +87,12 @@ async function storePendingCalls(
   output: readonly OutputItem[],
   prepared: PreparedRequest,
   settings: ResponsesApiSettings,
+  about: ReportInfo & { readonly scope: string },
 ): Promise<void> {
   for (const request of output) {
     if (request.type !== 'mcp_approval_request') continue;
     const [, entry] = findTool(prepared.toolset, request.server_label, request.name) ?? [];
-    await storePendingCall(settings, prepared.apiRequest, { request, url: entry?.url ?? null });
+    await storePendingCall(settings, about, { request, url: entry?.url ?? null });
     reportApproval({ id: request.id, request }, 'requested', prepared, settings);
   }
 }

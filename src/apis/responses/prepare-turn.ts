@@ -51,7 +51,7 @@ export async function prepareTurn(
     signal,
     headers: passedHeaders(prepared.apiRequest),
     limits,
-    note,
+    note: noteReporter(apiRequest, settings, start.info.responseId),
     onAttempt: attemptReporter(requestId, hooks),
   };
   const tools = turnTools(prepared, { workspace, state }, settings, signal);

@@ -48,7 +48,7 @@ export interface IndexingOptions {
 export interface VectorStoresOptions {
   /** Where uploaded files are: the same store as that of `filesRouter`. */
   readonly files: FileStore;
-  /** Where vector stores are: `memoryVectors`, `sqliteVectors`, `pgVectors`, or one of your own. */
+  /** Where vector stores are: `memoryVectors`, `sqliteVectors`, `postgresVectors`, or one of your own. */
   readonly index: VectorIndex;
   /** A server with OpenAI's `/embeddings`, or an embedder of your own. */
   readonly embeddings: EmbeddingsOptions | Embedder;

@@ -1,5 +1,6 @@
 /** Calls that wait for the user's approval, stored until they are answered, so that an approval is bound to one call. */
 
+import type { ReportInfo } from '../../ports/hooks.ts';
 import { fromStore, type ResponseStore, type StoredResponse } from '../../ports/store.ts';
 import { recordKey, responseIdOfItem } from '../../protocol/ids.ts';
 import type { Item, McpApprovalRequestItem } from '../../protocol/items.ts';
@@ -25,10 +26,10 @@ const TYPE = 'pending_call';
  */
 export async function storePendingCall(
   settings: StoreWriteSettings,
-  { scope, requestId }: { readonly scope: string; readonly requestId: string },
+  about: ReportInfo & { readonly scope: string },
   pending: PendingCall,
 ): Promise<void> {
-  await storeRecord(toStoredCall(scope, pending), settings, requestId);
+  await storeRecord(toStoredCall(about.scope, pending), settings, about);
 }
 
 /** Stores calls again that were taken and will not run. Throws `store_error`. */

@@ -1,5 +1,6 @@
 /** Keeps a finished turn, and gives it back as the client knows it. */
 
+import type { ReportInfo } from '../../ports/hooks.ts';
 import {
   fromStore,
   hasFailed,
@@ -32,9 +33,9 @@ export function storeTurn(
   turn: StoredTurn,
   ended: StoredEnd,
   settings: StoreWriteSettings,
-  requestId: string,
+  about: ReportInfo,
 ): Promise<void> {
-  return storeRecord(toStoredTurn(turn, ended), settings, requestId);
+  return storeRecord(toStoredTurn(turn, ended), settings, about);
 }
 
 /** Thrown if a background turn was ended elsewhere, taken over or deleted, before it could be stored. */
@@ -58,7 +59,7 @@ export async function storeTurnEnd(
   turn: StoredTurn,
   ended: StoredEnd,
   { store, ...settings }: StoreWriteSettings,
-  requestId: string,
+  about: ReportInfo,
 ): Promise<void> {
   let ending: Ending | undefined;
   await runStoreWrite(
@@ -66,7 +67,7 @@ export async function storeTurnEnd(
       ending = await endRunning(store, turn, () => toStoredTurn(turn, ended), turn.version);
     },
     settings,
-    requestId,
+    about,
   );
   if (ending?.isEnded === false) throw new TurnOverruled(ending.now);
 }
@@ -142,7 +143,7 @@ export interface Extension {
 export async function extendConversation(
   { store, ...settings }: StoreWriteSettings,
   { conversation, items, ...terms }: Extension,
-  requestId: string,
+  about: ReportInfo,
 ): Promise<boolean> {
   let answer: Awaited<ReturnType<typeof appendItems>> | undefined;
   await runStoreWrite(
@@ -150,7 +151,7 @@ export async function extendConversation(
       answer = await appendItems(store, conversation, items, terms);
     },
     settings,
-    requestId,
+    about,
   );
   if (answer === 'overruled') {
     const key = { scope: conversation.scope, id: terms.turn?.id ?? '' };

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { BUILD_FOLDER } from '../../ports/host/package-files.cjs';
-import { warner } from '../../ports/host/warner.ts';
+import { processWarning } from '../../ports/host/warner.ts';
 import { ApiError } from '../../protocol/errors.ts';
 
 /** A text for the thread; without one, the count is cancelled. */
@@ -48,7 +48,7 @@ export class TokenizerThread {
   private characters = 0;
   private lastId = 0;
 
-  constructor(path = WORKER, warn: (message: string) => void = warner()) {
+  constructor(path = WORKER, warn: (message: string) => void = processWarning) {
     this.path = path;
     this.warn = warn;
   }

@@ -23,7 +23,7 @@ export async function openTools(
     tools = mcpTools({
       configFile: file,
       connectTimeoutMs: START_MS,
-      onWarning: (text) => warn(asOption(text)),
+      logger: { ...NO_LINES, warn: (text) => warn(asOption(text)) },
     });
   } catch (error) {
     throw usageFailure(asOption(printableMessage(error)), error);
@@ -32,6 +32,8 @@ export async function openTools(
   await tools.list(new AbortController().signal, undefined);
   return tools;
 }
+
+const NO_LINES = { debug() {}, info() {}, error() {} };
 
 /** How long a server has to start, in milliseconds: `npx` may download it first. */
 const START_MS = 30_000;

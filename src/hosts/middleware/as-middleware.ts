@@ -11,7 +11,7 @@ import { discardRest } from '../node/discard-rest.ts';
 import { replaceBody, requestBody } from '../node/node-body.ts';
 import { type NodeRequest, setTurnContext, toEndpointRequest } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
-import { type Dialect, detectDialect, isMessagesPath } from './dialect.ts';
+import { type ApiName, detectApi, isMessagesPath } from './api.ts';
 import type { MiddlewareSettings } from './options.ts';
 
 /** A middleware for Express 4 and 5, Connect, and bare Node; Koa passes it `ctx.req` and `ctx.res`. */
@@ -36,13 +36,13 @@ export type HostMiddleware<Req extends NodeRequest, Res extends ServerResponse =
  * Errors for the client are answered in the API's envelope, the host's own go to `next`; other requests pass unchanged.
  */
 export function asMiddleware(
-  steps: Readonly<Partial<Record<Dialect, Prepare>>>,
+  steps: Readonly<Partial<Record<ApiName, Prepare>>>,
   settings: MiddlewareSettings,
 ): NodeMiddleware {
   async function prepare(req: NodeRequest, res: ServerResponse): Promise<void> {
     const body = await requestBody(req, settings.limits, settings.scope);
-    const dialect = requestDialect(req, body, settings);
-    const step = dialect && steps[dialect];
+    const api = requestApi(req, body, settings);
+    const step = api && steps[api];
     if (!step) return;
     const request = toEndpointRequest(req, res, settings.scope);
     const limits = requestLimits(request, settings.limits);
@@ -65,13 +65,13 @@ export function asMiddleware(
 }
 
 /** The API of this request, from the host's option or detected. */
-export function requestDialect(
+export function requestApi(
   req: NodeRequest,
   body: unknown,
-  { dialect }: Pick<MiddlewareSettings, 'dialect'>,
-): Dialect | undefined {
-  const detected = detectDialect(originalUrl(req), body);
-  return detected && (dialect ?? detected);
+  { api }: Pick<MiddlewareSettings, 'api'>,
+): ApiName | undefined {
+  const detected = detectApi(originalUrl(req), body);
+  return detected && (api ?? detected);
 }
 
 /** The whole path, where a framework has cut off what it has matched. */

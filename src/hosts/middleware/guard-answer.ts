@@ -16,12 +16,12 @@ import { HEARTBEAT_FRAME, isDone } from '../../streams/sse-frames.ts';
 import { isEventStream } from '../node/event-stream.ts';
 import { type NodeRequest, turnContext } from '../node/node-request.ts';
 import { type AnswerRewriter, rewriteAnswer } from '../node/rewritten-answer.ts';
-import type { Dialect } from './dialect.ts';
+import type { ApiName } from './api.ts';
 import type { MiddlewareSettings } from './options.ts';
 
 /** An answer to be guarded. */
 interface GuardedAnswer {
-  readonly dialect: Dialect;
+  readonly api: ApiName;
   readonly session: GuardSession;
   readonly request: EndpointRequest;
   readonly settings: MiddlewareSettings;
@@ -36,7 +36,7 @@ export function guardAnswer(req: NodeRequest, res: ServerResponse, answer: Guard
   delete req.headers['accept-encoding'];
   rewriteAnswer(res, isWanted, (head) => {
     if (!isWanted()) return undefined;
-    const reader = new AnyAnswer(guards, answer.settings.limits.outputBytes, answer.dialect);
+    const reader = new AnyAnswer(guards, answer.settings.limits.outputBytes, answer.api);
     if (isEventStream(head)) return new EventRewriter(reader, answer);
     const isError = head.status < 200 || head.status > 299;
     const isText = /[/+]json\b/i.test(head.type) || (isError && (head.type === '' || /^text\//i.test(head.type)));
@@ -115,13 +115,13 @@ class EventRewriter implements AnswerRewriter {
   private failure(error: unknown): string {
     this.hasFailed = true;
     const { request, settings } = this.answer;
-    const { api: dialect } = this.reader;
+    const { api } = this.reader;
     const apiError = reportError(error, request, settings);
-    if (dialect === 'messages')
+    if (api === 'messages')
       return `event: error\ndata: ${JSON.stringify(anthropicError(apiError, request.requestId))}\n\n`;
     const { body } = apiError;
     const { code, message, param } = body;
-    if (dialect === 'responses')
+    if (api === 'responses')
       return `event: error\ndata: ${JSON.stringify({ type: 'error', code, message, param })}\n\n`;
     return `data: ${JSON.stringify({ error: body })}\n\ndata: [DONE]\n\n`;
   }

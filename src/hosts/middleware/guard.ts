@@ -2,7 +2,7 @@
 
 import type { ServerResponse } from 'node:http';
 import { refuseMany, requestLimits } from '../../apis/endpoint/request-limits.ts';
-import { type GuardSettings, guardSettings } from '../../engine/guarding/guard/settings.ts';
+import type { GuardSettings } from '../../engine/guarding/guard/settings.ts';
 import { bodyForModel, guardBody } from '../../engine/guarding/request/guarded-body.ts';
 import { type GuardSession, guardSession, RequestGuards } from '../../engine/guarding/request/request-guards.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
@@ -13,15 +13,16 @@ import { bodyFields } from '../../protocol/json/json-shape.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { readWholeBody } from '../node/node-body.ts';
 import { type NodeRequest, setTurnContext, toEndpointRequest } from '../node/node-request.ts';
+import { type ApiName, lenientPath, textApi } from './api.ts';
 import { answerClientError, type HostMiddleware, originalUrl } from './as-middleware.ts';
-import { type Dialect, lenientPath, textDialect } from './dialect.ts';
 import { guardAnswer } from './guard-answer.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
 /** The guards, and the options of every middleware. */
 export interface GuardMiddlewareOptions<Req extends NodeRequest = NodeRequest>
-  extends Omit<MiddlewareOptions<Req>, 'tools' | 'guards'>,
-    GuardOptions<Req> {
+  extends Omit<MiddlewareOptions<Req>, 'guards'> {
+  /** What may go in and come out: lists of guards, one guard at least; those of `tools` are for a router behind it. */
+  readonly guards: GuardOptions<Req>;
   /**
    * The paths whose requests and answers pass unread, such as `/v1/files`, with all below them where they end in `/*`. They
    * count in these letters alone, where the client and the handler see the same path. Default: none.
@@ -43,17 +44,17 @@ export interface GuardMiddlewareOptions<Req extends NodeRequest = NodeRequest>
  * import { pii } from 'express-open-responses/guards';
  *
  * declare const proxy: RequestHandler;
- * express().post('/v1/chat/completions', express.json(), guard({ input: [pii()], output: [pii()] }), proxy);
+ * express().post('/v1/chat/completions', express.json(), guard({ guards: { input: [pii()], output: [pii()] } }), proxy);
  * ```
  */
 export function guard<Req extends NodeRequest = NodeRequest>(
   options: GuardMiddlewareOptions<Req>,
 ): HostMiddleware<Req> {
-  const { input, output, tools, unguardedPaths = [], ...others } = options;
+  const { unguardedPaths = [], ...others } = options;
   const settings = middlewareSettings('guard', others);
   checkOptions('guard', { unguardedPaths }, { unguardedPaths: arePaths });
-  const guards = guardSettings('guard', { input, output, tools });
-  if (!guards) throw new TypeError('guard: one of input, output and tools must have a guard, got none');
+  const { guards } = settings;
+  if (!guards) throw new TypeError('guard: guards must have a guard in one of input, output and tools, got none');
   return function guardMiddleware(req, res, next) {
     if (isUnguardedPath(req, unguardedPaths)) return next();
     guardRequest(req, res, guards, settings).then(
@@ -90,23 +91,23 @@ async function guardRequest(
   const body = await readWholeBody(req, settings.limits, settings.scope);
   if (!body) return guardStoredAnswer(req, res, guards, settings);
   const { value } = body;
-  const dialect = settings.dialect ?? textDialect(originalUrl(req), value) ?? 'responses';
+  const api = settings.api ?? textApi(originalUrl(req), value) ?? 'responses';
   const request = toEndpointRequest(req, res, settings.scope);
   const limits = requestLimits(request, settings.limits);
   const fields = bodyFields({ body: value }, limits);
   if (isRecord(value)) refuseMany(value, limits);
   const session = guardSession(guards, request, settings.hooks, false);
-  const { body: next, history } = await guardRequestBody(fields.body, dialect, session, request);
+  const { body: next, history } = await guardRequestBody(fields.body, api, session, request);
   if (next !== value || req.body !== value) body.replace(next);
   const { context = {}, requestId, scope } = request;
   const sessions = [{ ...session, isInputDone: true }, ...(context.guards ?? [])];
   const known = { ...context, ...(history ? { history } : {}), requestId, ...(settings.scope ? { scope } : {}) };
   setTurnContext(res, { ...known, guards: sessions });
-  guardAnswer(req, res, { dialect, session, request, settings });
+  guardAnswer(req, res, { api, session, request, settings });
 }
 
 /** Where a handler shows what it has stored: answers as the model wrote them. */
-const STORED: readonly (readonly [RegExp, Dialect])[] = [
+const STORED: readonly (readonly [RegExp, ApiName])[] = [
   [/\/responses\/[^/]+(?:\/(?:input_items|cancel))?$/, 'responses'],
   [/\/conversations\/[^/]+\/items(?:\/[^/]+)?$/, 'responses'],
   [/\/chat\/completions(?:\/[^/]+(?:\/messages)?)?$/, 'chat-completions'],
@@ -120,11 +121,11 @@ function guardStoredAnswer(
   settings: MiddlewareSettings,
 ): void {
   const path = lenientPath(originalUrl(req));
-  const [, dialect] = STORED.find(([pattern]) => pattern.test(path)) ?? [];
-  if (!dialect || guards.output.length === 0) return;
+  const [, api] = STORED.find(([pattern]) => pattern.test(path)) ?? [];
+  if (!api || guards.output.length === 0) return;
   const request = toEndpointRequest(req, res, settings.scope);
   const session = guardSession(guards, request, settings.hooks, false);
-  guardAnswer(req, res, { dialect, session, request, settings });
+  guardAnswer(req, res, { api, session, request, settings });
 }
 
 interface BodyWithHistory {
@@ -135,7 +136,7 @@ interface BodyWithHistory {
 /** With placeholders, which a router behind it takes back: it needs the values in its store. */
 async function guardRequestBody(
   body: unknown,
-  dialect: Dialect,
+  api: ApiName,
   session: GuardSession,
   { context }: EndpointRequest,
 ): Promise<BodyWithHistory> {
@@ -145,7 +146,7 @@ async function guardRequestBody(
   const inputBody = await guardBody(body, guards, known);
   if (!guards.restores) return { body: inputBody, history };
   const modelBody = await bodyForModel(inputBody, guards);
-  const list = dialect === 'responses' ? 'input' : 'messages';
+  const list = api === 'responses' ? 'input' : 'messages';
   const before = isRecord(inputBody) ? inputBody[list] : undefined;
   const after = isRecord(modelBody) ? modelBody[list] : undefined;
   const loaded =

@@ -23,8 +23,8 @@ import { EarlyAnswer, type OtherAnswer } from '../node/early-answer.ts';
 import { isEventStream, type Layer, onHead } from '../node/event-stream.ts';
 import { eventTail } from '../node/event-tail.ts';
 import { type NodeRequest, setTurnContext, turnContext } from '../node/node-request.ts';
+import { type ApiName, detectApi, isMessagesPath } from './api.ts';
 import { type NodeMiddleware, originalUrl } from './as-middleware.ts';
-import { type Dialect, detectDialect, isMessagesPath } from './dialect.ts';
 
 const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n';
 
@@ -86,7 +86,7 @@ function openWhenSilent(
     // Only now: a middleware behind this one may have read the body, or one of our routers answer.
     const { body, method } = req;
     const wantsStream = method === 'POST' && isRecord(body) && body.stream === true;
-    const api = wantsStream ? detectDialect(originalUrl(req), body) : undefined;
+    const api = wantsStream ? detectApi(originalUrl(req), body) : undefined;
     if (!api || turnContext(res).handled) return;
     const requestId = turnContext(res).requestId ?? requestIdFrom(req.headers['x-request-id']);
     const eventsFor = (answer: OtherAnswer) => failureFrames(api, answer, requestId);
@@ -99,7 +99,7 @@ function openWhenSilent(
 }
 
 /** The events of an open stream for an answer that is none: the handler's refusal, or something that is no stream. */
-function failureFrames(api: Dialect, { status, text }: OtherAnswer, requestId: string): string {
+function failureFrames(api: ApiName, { status, text }: OtherAnswer, requestId: string): string {
   const error =
     status >= 400
       ? upstreamError(status, jsonIn(text))

@@ -33,8 +33,7 @@ export const PASSED_PATHS: readonly string[] = [
 ];
 
 /** The model server, what is passed on to it, and the options of every middleware. */
-export interface PassThroughOptions<Req extends NodeRequest = NodeRequest>
-  extends Omit<MiddlewareOptions<Req>, 'dialect'> {
+export interface PassThroughOptions<Req extends NodeRequest = NodeRequest> extends Omit<MiddlewareOptions<Req>, 'api'> {
   /**
    * The paths that are passed on, below the mount point: `POST /embeddings`, `/batches` for every method, `/batches/*` for all below it.
    * What a server stores under the host's key is one account's for all tenants. Default: `PASSED_PATHS`.
@@ -104,10 +103,9 @@ export function passThroughRouter<Req extends NodeRequest = NodeRequest>(
     );
   // The cast: a budget is its own middleware.
   const budget = settings.budget as (NodeMiddleware & typeof settings.budget) | undefined;
-  const { input, output, tools } = others.guards ?? {};
-  const { budget: _, guards: __, upstream: ___, ...shared } = { ...others, upstream };
+  const { budget: _, guards, ...shared } = others;
   const guarding: NodeMiddleware | undefined =
-    settings.guards && guard({ ...shared, input, output, tools, unguardedPaths });
+    guards && settings.guards && guard({ ...shared, guards, unguardedPaths });
   const before = [budget, guarding].filter((each) => each !== undefined);
 
   return function passThrough(req: NodeRequest, res: ServerResponse, next: (error?: unknown) => void): void {

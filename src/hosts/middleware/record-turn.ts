@@ -4,8 +4,8 @@ import { completionReader } from '../../apis/chat-completions/request/record.ts'
 import type { AnswerReader } from '../../apis/endpoint/answer-reader.ts';
 import { responseReader } from '../../apis/responses/record.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { notify } from '../../ports/hooks.ts';
-import { fromStore } from '../../ports/store.ts';
+import { notify, reportInfo } from '../../ports/hooks.ts';
+import { fromStore, type StoredResponse } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { watchAnswer } from '../node/answer-watch.ts';
@@ -13,8 +13,8 @@ import { type AnswerHead, type Layer, onHead } from '../node/event-stream.ts';
 import { holdEnd } from '../node/held-answer.ts';
 import { requestBody } from '../node/node-body.ts';
 import { type NodeRequest, toEndpointRequest, turnContext } from '../node/node-request.ts';
-import { answerClientError, type HostMiddleware, requestDialect } from './as-middleware.ts';
-import type { Dialect } from './dialect.ts';
+import type { ApiName } from './api.ts';
+import { answerClientError, type HostMiddleware, requestApi } from './as-middleware.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
 /**
@@ -48,7 +48,7 @@ export function recordTurn<Req extends NodeRequest = NodeRequest>(
 
 /** A request whose turn is recorded. */
 interface RecordedRequest {
-  readonly dialect: Exclude<Dialect, 'messages'>;
+  readonly api: Exclude<ApiName, 'messages'>;
   /** As the client sent it: proxies replace its credentials, its id and its path on their way to the model server. */
   readonly apiRequest: EndpointRequest;
   /** The body after later middlewares have changed it. */
@@ -62,10 +62,10 @@ async function readRecordedRequest(
   settings: MiddlewareSettings,
 ): Promise<RecordedRequest | undefined> {
   const body = await requestBody(req, settings.limits, settings.scope);
-  const dialect = requestDialect(req, body, settings);
-  if (!dialect || dialect === 'messages') return undefined;
+  const api = requestApi(req, body, settings);
+  if (!api || api === 'messages') return undefined;
   const request = toEndpointRequest(req, res, settings.scope);
-  return isStoreFalse(body) ? undefined : { dialect, apiRequest: request, bodyNow: () => req.body };
+  return isStoreFalse(body) ? undefined : { api, apiRequest: request, bodyNow: () => req.body };
 }
 
 function isStoreFalse(body: unknown): boolean {
@@ -76,7 +76,7 @@ function isStoreFalse(body: unknown): boolean {
 function watchTurn(
   head: AnswerHead,
   layer: Layer,
-  { dialect, apiRequest, bodyNow }: RecordedRequest,
+  { api, apiRequest, bodyNow }: RecordedRequest,
   res: ServerResponse,
   settings: MiddlewareSettings,
 ): void {
@@ -85,22 +85,29 @@ function watchTurn(
   if (!isRecord(body) || isStoreFalse(body)) return;
   const context = turnContext(res);
   // Our Responses router stores its turns itself.
-  if (dialect === 'responses' && context.handled) return;
+  if (api === 'responses' && context.handled) return;
   const call = { ...apiRequest, body, context };
-  const reader = dialect === 'responses' ? responseReader(call) : completionReader(call, settings);
+  const reader = api === 'responses' ? responseReader(call) : completionReader(call, settings);
   if (!reader) return;
-  const settle = () => storeTurn(reader, turnContext(res).requestId ?? apiRequest.requestId, settings);
+  const { requestId, scope } = apiRequest;
+  const settle = () => storeTurn(reader, { requestId: turnContext(res).requestId ?? requestId, scope }, settings);
   const watch = watchAnswer(head, reader, settings.limits, settle);
   if (watch) holdEnd(res, watch, layer);
 }
 
-async function storeTurn(reader: AnswerReader, requestId: string, { store, hooks }: MiddlewareSettings): Promise<void> {
+async function storeTurn(
+  reader: AnswerReader,
+  request: Pick<EndpointRequest, 'requestId' | 'scope'>,
+  { store, hooks }: MiddlewareSettings,
+): Promise<void> {
+  let turn: StoredResponse | undefined;
   try {
-    const turn = reader.turn();
-    if (turn) await fromStore(() => store.put(turn));
+    const answered = reader.turn();
+    turn = answered;
+    if (answered) await fromStore(() => store.put(answered));
   } catch (error) {
     const apiError =
       error instanceof ApiError ? error : new ApiError('server_error', 'The turn could not be read.', { cause: error });
-    notify(hooks, 'onError', apiError, { requestId });
+    notify(hooks, 'onError', apiError, reportInfo(request, turn?.id));
   }
 }

@@ -14,7 +14,7 @@ import { type AnyNodeHandler, HandlerFailed, type NodeHandler } from '../node/ha
 import { replaceBody, requestBody } from '../node/node-body.ts';
 import { type NodeRequest, setTurnContext, toEndpointRequest } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
-import { answerClientError, type HostMiddleware, requestDialect } from './as-middleware.ts';
+import { answerClientError, type HostMiddleware, requestApi } from './as-middleware.ts';
 import { type HandlerChat, handlerChat } from './handler-chat.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
@@ -73,7 +73,7 @@ interface ToolRun {
 async function runServerTools(req: NodeRequest, res: ServerResponse, run: ToolRun): Promise<void> {
   const { handler, settings, pass, fail } = run;
   const body = await requestBody(req, settings.limits, settings.scope);
-  if (requestDialect(req, body, settings) !== 'chat-completions') return void (await pass());
+  if (requestApi(req, body, settings) !== 'chat-completions') return void (await pass());
   const request = await prepareChatTools(toEndpointRequest(req, res, settings.scope), settings);
   if (request.context?.tools?.toolset.size === 0) return void (await pass());
   setTurnContext(res, { ...request.context, handled: true });

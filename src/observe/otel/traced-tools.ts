@@ -2,17 +2,12 @@
 
 import type { ToolProvider } from '../../ports/tool-provider.ts';
 import { context } from './api.ts';
-import { checkTelemetry, lazyInstruments, type TelemetryOptions } from './instruments.ts';
+import type { Instruments } from './instruments.ts';
 import { beginOperation } from './operation.ts';
 
-/**
- * The same tools. Each call is a span `execute_tool <name>` and is recorded in `gen_ai.execute_tool.duration`. Neither
- * contains arguments or results. Throws a `TypeError` for a bad option.
- */
-export function tracedTools(tools: ToolProvider, options: TelemetryOptions = {}): ToolProvider {
-  checkTelemetry('tracedTools', options);
-  const instruments = lazyInstruments(options);
-  const { close, status } = tools;
+/** The same tools, whose calls are recorded. */
+export function tracedTools(tools: ToolProvider, instruments: () => Instruments): ToolProvider {
+  const { check, objection, close, status } = tools;
   return {
     name: tools.name,
     list: (signal, request) => tools.list(signal, request),
@@ -32,6 +27,8 @@ export function tracedTools(tools: ToolProvider, options: TelemetryOptions = {})
         throw error;
       }
     },
+    ...(check ? { check: check.bind(tools) } : {}),
+    ...(objection ? { objection: objection.bind(tools) } : {}),
     ...(status ? { status: () => status.call(tools) } : {}),
     ...(close ? { close: () => close.call(tools) } : {}),
   };

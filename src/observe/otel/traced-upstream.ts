@@ -10,33 +10,11 @@ import { jsonIn } from '../../protocol/json/json-text.ts';
 import { reportedModel } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { context, SpanKind } from './api.ts';
-import { checkTelemetry, type Instruments, lazyInstruments, type TelemetryOptions } from './instruments.ts';
+import type { Instruments } from './instruments.ts';
 import { beginOperation, type Operation } from './operation.ts';
 
-/** How model calls are recorded. */
-export interface TracedUpstreamOptions extends TelemetryOptions {
-  /** The provider of the model, as `gen_ai.provider.name`, such as `openai` or `vllm`; the upstream's own name by default. */
-  readonly provider?: string | undefined;
-}
-
-/**
- * The same upstream. Each model call is a span `chat <model>` and is recorded in `gen_ai.client.operation.duration`,
- * `…time_to_first_chunk` and `gen_ai.client.token.usage`. They contain no content of messages or calls. Throws a `TypeError`
- * for a bad option.
- *
- * @example
- * ```ts
- * import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
- * import { tracedUpstream } from 'express-open-responses/otel';
- *
- * const router = responsesRouter({ upstream: tracedUpstream(chatCompletionsUpstream(), { provider: 'vllm' }) });
- * ```
- */
-export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOptions = {}): Upstream {
-  const isName = (value: unknown) => (typeof value === 'string' && value !== '') || 'a name';
-  checkTelemetry('tracedUpstream', options, { provider: isName });
-  const { provider = upstream.name } = options;
-  const instruments = lazyInstruments(options);
+/** The same upstream, whose calls are recorded as those of this provider. */
+export function tracedUpstream(upstream: Upstream, provider: string, instruments: () => Instruments): Upstream {
   const beginner = (facts: RequestFacts) => () => beginCall(instruments(), provider, facts);
   const calls = new OwnCalls();
   const { chat, messages } = upstream;

@@ -6,7 +6,7 @@ import {
   answerClientError,
   type NodeMiddleware,
   originalUrl,
-  requestDialect,
+  requestApi,
 } from '../../hosts/middleware/as-middleware.ts';
 import { watchAnswer } from '../../hosts/node/answer-watch.ts';
 import { type AnswerHead, chunkToBytes, type Layer, onHead } from '../../hosts/node/event-stream.ts';
@@ -91,7 +91,7 @@ async function beginTurn(
   const input = isRecord(body) ? body : {};
   const model = typeof input.model === 'string' ? input.model : 'unknown';
   const meter = new CallMeter(turn, countTokens, { model, input });
-  const isKnown = requestDialect(req, body, { dialect: undefined }) !== undefined;
+  const isKnown = requestApi(req, body, { api: undefined }) !== undefined;
   // A router of this package with the same budget counts each of its model calls itself.
   pendingCount = chargeAnswer(res, meter, { isKnown, onlyIfModel, isOurs: () => budgets.has(budget) });
 }

@@ -4,8 +4,8 @@ import { RecentMap } from './recent-map.ts';
 
 /** The usage of one tenant with one model on one day. */
 export interface UsageRow {
-  /** As the option `scope` returns it. */
-  readonly tenant: string;
+  /** The tenant, as the option `scope` returns it. */
+  readonly scope: string;
   /** As the requests named it; `other` for models beyond the number that is counted separately. */
   readonly model: string;
   /** In UTC, such as `2026-01-31`. */
@@ -23,7 +23,7 @@ export interface UsageRow {
 /** Selects rows of one tenant. */
 export interface UsageQuery {
   /** The tenant whose rows are returned. */
-  readonly tenant: string;
+  readonly scope: string;
   /** The first day. */
   readonly from: string;
   /** The last day. */
@@ -61,7 +61,7 @@ export const DAY_MS = 24 * 60 * 60 * 1000;
 export function memoryLedger(): UsageLedger {
   const days = new RecentMap<Map<string, UsageRow>>(2 * MAX_TENANT_DAYS);
   // A day has no space, so that no two keys are equal.
-  const dayKey = ({ tenant, day }: Pick<UsageRow, 'tenant' | 'day'>) => `${day} ${tenant}`;
+  const dayKey = ({ scope, day }: Pick<UsageRow, 'scope' | 'day'>) => `${day} ${scope}`;
   return {
     add(row) {
       const key = dayKey(row);
@@ -78,12 +78,12 @@ export function memoryLedger(): UsageLedger {
         cost: (before?.cost ?? 0) + row.cost,
       });
     },
-    read({ tenant, from, to, model }) {
+    read({ scope, from, to, model }) {
       const first = Date.parse(from);
       const count = Math.floor((Date.parse(to) - first) / DAY_MS) + 1;
       const rows = Array.from({ length: Math.max(count, 0) }, (_, index) => {
         const day = utcDay(first + index * DAY_MS);
-        return [...(days.get(dayKey({ tenant, day }))?.values() ?? [])];
+        return [...(days.get(dayKey({ scope, day }))?.values() ?? [])];
       }).flat();
       return model === undefined ? rows : rows.filter((row) => row.model === model);
     },

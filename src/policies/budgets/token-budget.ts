@@ -1,7 +1,8 @@
 /** The budget of each tenant: checked before the model is called, and charged with what its calls used. */
 import { hash } from 'node:crypto';
 import { inspect } from 'node:util';
-import { type TokenOptions, tokenSettings } from '../../engine/tokens/settings.ts';
+import { tokenCounting } from '../../engine/tokens/settings.ts';
+import type { TextCounter } from '../../engine/tokens/tokenizer.ts';
 import type { HostMiddleware } from '../../hosts/middleware/as-middleware.ts';
 import type { NodeRequest, ScopeOf } from '../../hosts/node/node-request.ts';
 import type { Budget, BudgetedTurn, ModelCallUsage } from '../../ports/budget.ts';
@@ -57,9 +58,9 @@ export interface TokenBudgetOptions<Req extends NodeRequest = NodeRequest> {
   /** Where usage is kept. Default: a `memoryLedger()`. */
   readonly ledger?: UsageLedger | undefined;
   /** The tenant of a request, for the middleware; routers have an option of that name. Default: a digest of the API key. */
-  readonly scope?: ((req: Req) => string) | undefined;
-  /** How the middleware estimates tokens that no server has counted. Default: those of `TokenOptions`. */
-  readonly tokens?: TokenOptions | undefined;
+  readonly scope?: ScopeOf<Req> | undefined;
+  /** How the middleware counts the tokens of a text that no server has counted. Default: as the routers' option of this name. */
+  readonly countTokens?: TextCounter | undefined;
   /** Whether requests pass or are refused with `budget_unavailable` while a limiter's database fails. Default: `pass`. */
   readonly onLimiterError?: 'pass' | 'refuse' | undefined;
   /** Milliseconds that a limiter and the ledger have to answer. Default: 1,000. */
@@ -69,7 +70,7 @@ export interface TokenBudgetOptions<Req extends NodeRequest = NodeRequest> {
 /** Selects what `report` returns; days are in UTC, such as `2026-01-31`. */
 export interface UsageReport {
   /** The tenant whose usage is returned. */
-  readonly tenant: string;
+  readonly scope: string;
   /** The first day. Default: today. */
   readonly from?: string | Date | undefined;
   /** The last day. Default: today. */
@@ -117,12 +118,12 @@ export function tokenBudget<Req extends NodeRequest = NodeRequest>(
     cost: isFunction,
     ledger: (value) => (isRecord(value) && 'add' in value && 'read' in value) || 'an object with add and read',
     scope: isFunction,
-    tokens: isObject,
+    countTokens: isFunction,
     onLimiterError: isOneOf('pass', 'refuse'),
     limiterTimeoutMs: milliseconds,
   });
   const tenants = new TenantBudgets(options);
-  const { count: countTokens } = tokenSettings('tokenBudget: tokens', options.tokens);
+  const { count: countTokens } = tokenCounting(options.countTokens);
   // The cast: the host states the type that its earlier handlers give a request.
   const scope = options.scope as ScopeOf<NodeRequest> | undefined;
   const budget: TokenBudget<Req> = Object.assign(
@@ -216,11 +217,11 @@ class TenantBudgets {
     return this.turn(tenant, {}, { requests: 0, untaken: 0 });
   }
 
-  async report({ tenant, from = new Date(), to = new Date(), model }: UsageReport): Promise<readonly UsageRow[]> {
+  async report({ scope, from = new Date(), to = new Date(), model }: UsageReport): Promise<readonly UsageRow[]> {
     const [first, last] = [requireDay('from', from), requireDay('to', to)];
     if (Date.parse(last) - Date.parse(first) > MAX_REPORT_DAYS * DAY_MS)
       throw new TypeError(`report: at most ${MAX_REPORT_DAYS} days, got ${first} to ${last}`);
-    return this.ledger.read({ tenant, from: first, to: last, model });
+    return this.ledger.read({ scope, from: first, to: last, model });
   }
 
   private turn(tenant: string, headers: BudgetedTurn['headers'], first: Requests): BudgetedTurn {
@@ -265,7 +266,15 @@ class TenantBudgets {
       if (charge > 0) this.runInBackground(() => limiter.penalty(limiterKey(kind, tenant), charge));
     }
     const name = reportedModel(model);
-    const row = { tenant, model: name, day: utcDay(Date.now()), requests, inputTokens, outputTokens, cost: dollars };
+    const row = {
+      scope: tenant,
+      model: name,
+      day: utcDay(Date.now()),
+      requests,
+      inputTokens,
+      outputTokens,
+      cost: dollars,
+    };
     this.runInBackground(() => this.ledger.add(row));
   }
 

@@ -50,6 +50,14 @@ export function hostLog(logger: Logger): HostLog {
   return log;
 }
 
+/** Writes warnings to the host's logger: without one they are warnings of the process, and false drops them. */
+export function warner(logger: Logger | false | undefined): (message: string) => void {
+  if (logger === undefined) return processWarning;
+  if (logger === false) return () => {};
+  const log = hostLog(logger);
+  return (message) => log.write('warn', message, {});
+}
+
 class GuardedLog implements HostLog {
   private readonly logger: Logger;
   /** Pino takes the fields first; it alone has `bindings`. */

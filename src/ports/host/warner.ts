@@ -1,18 +1,4 @@
-/** Reports warnings to the host, by its own function or as a process warning. */
-import { isPromise } from '../../protocol/record.ts';
-
-/** An error that the function throws, now or later, becomes a warning too. */
-export function warner(onWarning: (message: string) => unknown = processWarning): (message: string) => void {
-  const failed = (error: unknown) => processWarning(`onWarning threw: ${error}`);
-  return function warn(message) {
-    try {
-      const answer = onWarning(message);
-      if (isPromise(answer)) answer.then(undefined, failed);
-    } catch (error) {
-      failed(error);
-    }
-  };
-}
+/** Warnings of the process, for what a host should see although it has no logger. */
 
 /** A process warning, with the name that all warnings of this package have. */
 export function processWarning(message: string): void {

@@ -3,7 +3,7 @@
 import { stateSealer } from '../../apis/endpoint/provider-state.ts';
 import { type CompactionSettings, compactionSettings } from '../../engine/compaction/settings.ts';
 import { type GuardSettings, guardSettings } from '../../engine/guarding/guard/settings.ts';
-import { tokenSettings } from '../../engine/tokens/settings.ts';
+import { tokenCounting } from '../../engine/tokens/settings.ts';
 import { fromHost } from '../../ports/host/host-error.ts';
 import { checkSecret, processSecret, type Sealer } from '../../ports/sealer.ts';
 import type { ResponseStore } from '../../ports/store.ts';
@@ -12,8 +12,8 @@ import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../../ports/tool-pro
 import type { Upstream } from '../../ports/upstream.ts';
 import { createSchema } from '../../protocol/responses/schema.ts';
 import { chatCompletionsUpstream } from '../../upstreams/chat-completions/chat-completions-upstream.ts';
+import { type BackgroundSettings, backgroundSettings } from './background-options.ts';
 import { limitSettings } from './limit-options.ts';
-import { checkDurability } from './option-checks.ts';
 import type { AnyCoreOptions, CoreOptions } from './options.ts';
 import { type PlainSettings, plainSettings } from './plain-api.ts';
 import { type PresentationSettings, presentationSettings } from './presentation.ts';
@@ -23,19 +23,18 @@ import { settingsStore } from './settings-store.ts';
 /** The settings of a router. Those that may be undefined are absent features. */
 export interface CoreSettings
   extends PresentationSettings,
+    BackgroundSettings,
     Omit<PlainSettings, 'dialectOf' | 'envelopeOf'>,
-    Pick<AnyCoreOptions, 'remoteMcp' | 'mcpLabels' | 'budget'>,
-    Required<Pick<AnyCoreOptions, 'files' | 'documents' | 'fileFetcher' | 'engine'>> {
+    Pick<AnyCoreOptions, 'remoteMcp' | 'budget'>,
+    Required<Pick<AnyCoreOptions, 'files' | 'documents' | 'fileFetcher'>> {
   readonly toolsOf: ToolsOf;
   readonly approval?: ApprovalPolicy | undefined;
   readonly offeredTools: 'all' | 'allowed';
-  readonly toolItems: 'hidden' | 'shown';
   readonly guards: GuardSettings | undefined;
   readonly upstream: Upstream;
   readonly store: ResponseStore;
   readonly onStoreError: 'fail' | 'continue';
   readonly stateSealer: Sealer;
-  readonly durable: boolean;
   readonly compaction: CompactionSettings;
   readonly countTokens: TokenCounter;
   readonly tokenCounting: TokenCounting;
@@ -53,20 +52,21 @@ export function coreSettings(owner: string, options: AnyCoreOptions): CoreSettin
 
 /** The same for an endpoint that calls no model server itself. */
 export function preparationSettings(owner: string, options: AnyCoreOptions): Omit<CoreSettings, 'upstream'> {
-  const { hooks = {}, stateKey, tools } = options;
+  const { hooks = {}, tools } = options;
   // Made here, or the first request would wait until zod is loaded.
   createSchema();
   const limits = limitSettings(owner, options.limits);
   const plain = plainSettings(owner, { hooks, logger: options.logger });
-  checkDurability(owner, options);
+  const background = backgroundSettings(owner, options);
   const presentation = presentationSettings(owner, options);
 
-  const tokenCounting = tokenSettings(`${owner}: tokens`, options.tokens);
-  const key = stateKey === undefined ? processSecret() : checkSecret(`${owner}: stateKey`, stateKey);
+  const counting = tokenCounting(options.countTokens);
+  const secret = options.secret === undefined ? processSecret() : checkSecret(`${owner}: secret`, options.secret);
   const providers = typeof tools === 'function' ? undefined : toolProviders(tools);
   return {
     ...plain,
     ...presentation,
+    ...background,
     store: settingsStore(options.store, limits.storeTimeoutMs, plain.recorder.health.store),
     files: options.files,
     documents: options.documents,
@@ -74,20 +74,16 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     // The cast: the request is the host's own, as its function expects it.
     toolsOf: typeof tools === 'function' ? (request) => fromHost(() => tools(request as never)) : () => providers ?? [],
     remoteMcp: options.remoteMcp,
-    mcpLabels: options.mcpLabels,
     // The cast: as for the other functions, the request is the host's own.
     approval: options.approval as ApprovalPolicy | undefined,
     offeredTools: options.offeredTools ?? 'all',
-    toolItems: options.toolItems ?? 'hidden',
     guards: guardSettings(`${owner}: guards`, options.guards),
     limits,
     onStoreError: options.onStoreError ?? 'fail',
-    stateSealer: stateSealer(key),
-    engine: options.engine,
-    durable: options.durable ?? false,
-    compaction: compactionSettings(`${owner}: compaction`, options.compaction, key),
-    countTokens: tokenCounting.upperCount,
-    tokenCounting,
+    stateSealer: stateSealer(secret),
+    compaction: compactionSettings(`${owner}: compaction`, options.compaction, secret),
+    countTokens: counting.upperCount,
+    tokenCounting: counting,
     prompts: promptSource(owner, options.prompts),
     budget: options.budget,
     providers,

@@ -4,7 +4,6 @@ import { DIALECTS } from '../../apis/dialects/dialects.ts';
 import { isLogger } from '../../ports/host/logger.ts';
 import {
   areHooks,
-  boolean,
   isFunction,
   isObject,
   isOneOf,
@@ -12,7 +11,6 @@ import {
   withMethods,
 } from '../../ports/host/options-check.ts';
 import { isRecord } from '../../protocol/record.ts';
-import type { AnyCoreOptions } from './options.ts';
 import { isFileStore } from './plain-api.ts';
 
 const isProvider = (value: unknown) => withMethods('list', 'call')(value) === true;
@@ -30,26 +28,20 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
     (Array.isArray(value) ? value : [value]).every(isProvider) ||
     'tool providers or a function',
   remoteMcp: withMethods('open', 'close'),
-  mcpLabels: (value) =>
-    (Array.isArray(value) && value.every((label) => typeof label === 'string')) || 'an array of labels',
   approval: isFunction,
   // Its lists are checked where they are read.
   guards: (value) => isRecord(value) || 'an object with lists of guards',
   offeredTools: isOneOf('all', 'allowed'),
-  mcpItems: isOneOf('mcp_call', 'function_call'),
-  toolItems: isOneOf('hidden', 'shown'),
-  reasoning: isOneOf('summary', 'text', 'spec'),
+  show: isObject,
   heartbeat: (value) => value === false || isRecord(value) || 'an object or false',
   limits: isObject,
   onStoreError: isOneOf('fail', 'continue'),
-  queuedEvent: boolean,
   dialect: (value) => typeof value === 'function' || isOneOf(...Object.keys(DIALECTS))(value),
-  // Both are checked separately: the message that names a bad value would show the key.
-  stateKey: () => true,
-  engine: withMethods('start', 'submit', 'release', 'close'),
-  durable: boolean,
-  compaction: () => true,
-  tokens: isObject,
+  // It is checked separately: the message that names a bad value would show it.
+  secret: () => true,
+  background: isObject,
+  compaction: isObject,
+  countTokens: isFunction,
   prompts: (value) =>
     ['string', 'function'].includes(typeof value) || isRecord(value) || 'an object of prompts, a folder or a function',
   // It is a function, too: the same object stands alone as a middleware.
@@ -58,15 +50,3 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   hooks: areHooks,
   logger: isLogger,
 };
-
-/** Throws a `TypeError` where responses could not survive their process. */
-export function checkDurability(owner: string, { engine, durable, store, stateKey }: AnyCoreOptions): void {
-  if (engine?.takesOver) {
-    const what = `${owner}: engine '${engine.name}' continues responses in other processes`;
-    if (!store?.events?.isShared || !store.replace)
-      throw new TypeError(`${what}, so store must be one that they share: redisStore, postgresStore or sqliteStore`);
-    if (stateKey === undefined) throw new TypeError(`${what}, so stateKey must be set, the same in all of them`);
-  }
-  if (durable && store !== undefined && !store.events)
-    throw new TypeError(`${owner}: durable needs a store with an event log, and '${store.name}' has none`);
-}

@@ -1,8 +1,7 @@
 /** The options that all routers and adapters share. */
 
 import type { CompactionOptions } from '../../engine/compaction/settings.ts';
-import type { TokenOptions } from '../../engine/tokens/settings.ts';
-import type { BackgroundEngine } from '../../ports/background/background-engine.ts';
+import type { TextCounter } from '../../engine/tokens/tokenizer.ts';
 import type { Budget } from '../../ports/budget.ts';
 import type { DialectName } from '../../ports/dialect.ts';
 import type { FileFetcher } from '../../ports/files/file-fetcher.ts';
@@ -15,9 +14,11 @@ import type { RemoteServers } from '../../ports/remote-servers.ts';
 import type { ResponseStore } from '../../ports/store.ts';
 import type { ApprovalQuestion, ToolProvider, ToolsOf } from '../../ports/tool-provider.ts';
 import type { Upstream } from '../../ports/upstream.ts';
+import type { BackgroundOptions } from './background-options.ts';
 import type { HeartbeatOptions } from './heartbeat-options.ts';
 import type { LimitOptions } from './limit-options.ts';
 import type { Prompts } from './prompt-source.ts';
+import type { ShowOptions } from './show-options.ts';
 
 /**
  * The options that every router and adapter accepts; `undefined` means omitted. `Req` is the host framework's request,
@@ -47,8 +48,6 @@ export interface CoreOptions<Req = unknown> {
   readonly tools?: ToolProvider<Req> | readonly ToolProvider<Req>[] | ToolsOf<Req> | undefined;
   /** Opens tool servers that requests name by their URL; `remoteMcp()` makes one. Default: such tools are left out. */
   readonly remoteMcp?: RemoteServers | undefined;
-  /** The `server_label`s of the host's own tools that requests may name. Default: all of them. */
-  readonly mcpLabels?: readonly string[] | undefined;
   /**
    * Which server-run tools need the user's approval, besides those for which the request requires it. Default: none.
    */
@@ -61,48 +60,31 @@ export interface CoreOptions<Req = unknown> {
    * prompt, and a model that calls another tool is told which it may call; `allowed` leaves the others out. Default: `all`.
    */
   readonly offeredTools?: 'all' | 'allowed' | undefined;
-  /** How calls of those tools are shown: `function_call` is what strict Open Responses clients know. Default: `mcp_call`. */
-  readonly mcpItems?: 'mcp_call' | 'function_call' | undefined;
-  /**
-   * Whether clients of the Messages API see the calls of server-run tools that they did not name themselves. Default:
-   * `hidden`.
-   */
-  readonly toolItems?: 'hidden' | 'shown' | undefined;
-  /**
-   * Where reasoning is shown: `summary` suits every client, `text` is OpenAI's raw form, `spec` that of Open Responses. Default:
-   * the dialect's form, which is `summary` for `openai`.
-   */
-  readonly reasoning?: 'summary' | 'text' | 'spec' | undefined;
+  /** What clients are shown of reasoning and of the calls of server-run tools. Default: those of `ShowOptions`. */
+  readonly show?: ShowOptions | undefined;
   /** How idle event streams are kept open; false sends nothing. Default: a comment every 15 seconds. */
   readonly heartbeat?: HeartbeatOptions | false | undefined;
   /** What a request, a model, a tool and a turn may use up. Default: as docs/options.md lists. */
   readonly limits?: LimitOptions | undefined;
   /** Whether a response that could not be stored fails, or is answered all the same. Default: `fail`. */
   readonly onStoreError?: 'fail' | 'continue' | undefined;
-  /** Whether `response.queued` is sent. Default: false. */
-  readonly queuedEvent?: boolean | undefined;
   /** The clients' dialect, for all requests or by request. Default: `openai`. */
   readonly dialect?: DialectName | DialectOf<Req> | undefined;
   /**
-   * Seals opaque provider state, such as thought signatures: a text or bytes, at least 16 bytes, the same in every
-   * process. Default: a random one for this process, so that after a restart that state is left out.
+   * Seals all that leaves the server and must come back unread: provider state such as thought signatures, compactions, and the
+   * requests in an event log. A text or bytes, at least 16 bytes, random, the same in every process; each purpose has a key of
+   * its own that is derived from it. Default: a random one for this process, whose seals nothing opens after a restart.
    */
-  readonly stateKey?: string | Uint8Array | undefined;
-  /**
-   * What runs responses in the background: `bullmqEngine()` lets any process continue those of one that is gone; it
-   * needs a `store` with an event log that other processes see, and a `stateKey`. Used by the Responses API over HTTP
-   * only. Default: this process alone.
-   */
-  readonly engine?: BackgroundEngine | undefined;
-  /**
-   * Whether a stream goes on when its client is cut off, which may come back for the rest with `starting_after`. Needs a
-   * `store` with an event log. Used by the Responses API over HTTP only. Default: false.
-   */
-  readonly durable?: boolean | undefined;
-  /** How conversations are compacted, and the key that seals the result. Default: those of `CompactionOptions`. */
+  readonly secret?: string | Uint8Array | undefined;
+  /** What runs responses in the background, and which streams outlive their client. Default: those of `BackgroundOptions`. */
+  readonly background?: BackgroundOptions | undefined;
+  /** How conversations are compacted. Default: those of `CompactionOptions`. */
   readonly compaction?: CompactionOptions | undefined;
-  /** How tokens are counted. Default: those of `TokenOptions`. */
-  readonly tokens?: TokenOptions | undefined;
+  /**
+   * Counts the tokens of a text, for a model whose tokenizer the host has. Default: the model server counts where it
+   * can, else `js-tiktoken` if installed, else characters / 4, both calibrated by what the model server has reported.
+   */
+  readonly countTokens?: TextCounter | undefined;
   /** The templates that requests name by `prompt`: by id, a folder, or a function. Default: none, and such requests are refused. */
   readonly prompts?: Prompts<Req> | undefined;
   /** What each tenant may use: `tokenBudget()` makes one. Default: no bound. */

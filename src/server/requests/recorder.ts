@@ -1,6 +1,6 @@
 /** Records what happens to requests: failures and steps in the host's log, and what the status is made of. */
 import { debuglog, inspect } from 'node:util';
-import type { ErrorInfo, Hooks, Recorder, Reports, ResponseInfo, ToolCallInfo } from '../../ports/hooks.ts';
+import type { Hooks, Recorder, ReportInfo, Reports, ResponseInfo, ToolCallInfo } from '../../ports/hooks.ts';
 import { errorCodeName, logError, stackPlaces, warnOfError } from '../../ports/host/error-warning.ts';
 import { type HostLog, hostLog, type LogFields, type Logger } from '../../ports/host/logger.ts';
 import { processWarning } from '../../ports/host/warner.ts';
@@ -73,7 +73,7 @@ class LoggingRecorder implements HostRecorder {
     this.onStep?.({ name: 'tool called', requestId, tool, server, ms, ok: error === undefined });
   }
 
-  onError(error: ApiError, info: ErrorInfo): void {
+  onError(error: ApiError, info: ReportInfo): void {
     this.health.noteError(error);
     this.onStep?.({ name: 'failed', requestId: info.requestId, code: errorCodeName(error), status: error.status });
     if (this.log) logError(this.log, error, info);

@@ -84,7 +84,7 @@ export async function migrateVectors(pool: PostgresPool, tables: VectorTables): 
   const { rows } = await pool.query("SELECT 1 AS here FROM pg_extension WHERE extname = 'vector'");
   if (firstField(rows, 'here') === undefined)
     throw new Error(
-      'pgVectors: the database has no pgvector; install it on the server and run, once, as its owner: CREATE EXTENSION vector',
+      'postgresVectors: the database has no pgvector; install it on the server and run, once, as its owner: CREATE EXTENSION vector',
     );
   await migrateTables(pool, {
     schema: tables.schema,

@@ -12,7 +12,7 @@ import { namesBelow, SkillFault, textBelow } from './skill-files.ts';
 /** Where the skills are; `undefined` means omitted. */
 export interface SkillsOptions {
   /** The absolute path of a folder, each of whose folders with a file `SKILL.md` is a skill. */
-  readonly directory: string;
+  readonly folder: string;
   /** The `server_label` that clients see. Default: `skills`. */
   readonly server?: string | undefined;
   /** The largest file that the model receives, in bytes. Default: 262,144. */
@@ -55,19 +55,19 @@ const MAX_ARGS = 64;
  * import { responsesRouter } from 'express-open-responses';
  * import { skills } from 'express-open-responses/skills';
  *
- * responsesRouter({ tools: skills({ directory: '/srv/skills' }) });
+ * responsesRouter({ tools: skills({ folder: '/srv/skills' }) });
  * ```
  */
 export function skills(options: SkillsOptions): ToolProvider {
   checkOptions('skills', options, {
-    directory: (value) => (typeof value === 'string' && isAbsolute(value)) || 'an absolute path',
+    folder: (value) => (typeof value === 'string' && isAbsolute(value)) || 'an absolute path',
     server: (value) => (typeof value === 'string' && value !== '') || 'text',
     maxBytes: positiveInteger,
     refreshMs: milliseconds,
     runtime: (value) => (isRecord(value) && typeof value.create === 'function') || 'a runtime for code',
   });
-  const { directory, server = 'skills', maxBytes = 262_144, refreshMs = 10_000, runtime } = options;
-  if (directory === undefined) throw new TypeError('skills: directory is required, got undefined');
+  const { folder: root, server = 'skills', maxBytes = 262_144, refreshMs = 10_000, runtime } = options;
+  if (root === undefined) throw new TypeError('skills: folder is required, got undefined');
   let cache: Promise<readonly ProvidedTool[]> | undefined;
   let readAt = 0;
   return {
@@ -75,7 +75,7 @@ export function skills(options: SkillsOptions): ToolProvider {
     list() {
       if (cache && Date.now() - readAt < refreshMs) return cache;
       readAt = Date.now();
-      cache = readSkills(directory, { server, maxBytes, runs: runtime !== undefined });
+      cache = readSkills(root, { server, maxBytes, runs: runtime !== undefined });
       // The next request tries again.
       cache.catch(() => {
         cache = undefined;
@@ -85,7 +85,7 @@ export function skills(options: SkillsOptions): ToolProvider {
     async call({ name, arguments: { file = MAIN, run: script, args } }, signal) {
       const skill = name.startsWith(PREFIX) ? name.slice(PREFIX.length) : '';
       if (!NAME.test(skill)) throw new SkillFault('There is no such skill.');
-      const folder = join(directory, skill);
+      const folder = join(root, skill);
       if (typeof script === 'string' && runtime) {
         if (args !== undefined && !(Array.isArray(args) && args.length <= MAX_ARGS))
           throw new SkillFault(`args must be a list of at most ${MAX_ARGS} texts.`);
@@ -108,13 +108,13 @@ interface Listing {
   readonly runs: boolean;
 }
 
-async function readSkills(directory: string, { server, maxBytes, runs }: Listing): Promise<readonly ProvidedTool[]> {
-  const entries = await readdir(directory, { withFileTypes: true });
+async function readSkills(root: string, { server, maxBytes, runs }: Listing): Promise<readonly ProvidedTool[]> {
+  const entries = await readdir(root, { withFileTypes: true });
   const folders = entries.filter((entry) => entry.isDirectory() && NAME.test(entry.name)).map(({ name }) => name);
   const tools: ProvidedTool[] = [];
   for (const folder of folders.toSorted()) {
     if (tools.length >= MAX_SKILLS) break;
-    const text = await textBelow(join(directory, folder), MAIN, maxBytes).catch(() => undefined);
+    const text = await textBelow(join(root, folder), MAIN, maxBytes).catch(() => undefined);
     if (text === undefined) continue;
     const about = frontMatterDescription(text) ?? `The skill ${folder}.`;
     tools.push({

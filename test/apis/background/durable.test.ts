@@ -1,4 +1,4 @@
-/** `durable: true`: a stream goes on without its client, which comes back for the rest. */
+/** `background: { durable: true }`: a stream goes on without its client, which comes back for the rest. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { chatCompletionsUpstream, memoryStore, type RouterOptions } from '../../../src/index.ts';
@@ -17,7 +17,7 @@ afterEach(() => Promise.all([...apps.splice(0).map((app) => app.close()), model.
 
 async function start(options: RouterOptions = {}): Promise<App> {
   const upstream = chatCompletionsUpstream({ baseURL: model.baseURL, apiKey: 'key', retries: 0 });
-  const app = await startApp({ options: { upstream, durable: true, logger: false, ...options } });
+  const app = await startApp({ options: { upstream, background: { durable: true }, logger: false, ...options } });
   apps.push(app);
   return app;
 }
@@ -122,17 +122,41 @@ describe('options that cannot hold', () => {
   const { events: _, ...plain } = memoryStore();
 
   it.each([
-    ['an engine without a shared store', { engine }, /engine 'far' .* store must be one that they share/],
-    ['an engine over memory', { engine, store: memoryStore() }, /store must be one that they share/],
+    [
+      'an engine without a shared store',
+      { background: { engine } },
+      /engine 'far' .* store must be one that they share/,
+    ],
+    ['an engine over memory', { background: { engine }, store: memoryStore() }, /store must be one that they share/],
     [
       'an engine without a key',
-      { engine, store: { ...memoryStore(), events: { ...memoryStore().events, isShared: true } } as never },
-      /stateKey must be set/,
+      {
+        background: { engine },
+        store: { ...memoryStore(), events: { ...memoryStore().events, isShared: true } } as never,
+      },
+      /secret must be set/,
     ],
-    ['durable without an event log', { durable: true, store: plain }, /durable needs a store with an event log/],
-    ['durable that is no boolean', { durable: 'yes' as never }, /durable must be true or false, got 'yes'/],
-    ['an engine that is none', { engine: {} as never }, /engine must be an object with start, submit/],
+    [
+      'durable without an event log',
+      { background: { durable: true }, store: plain },
+      /background: durable needs a store with an event log/,
+    ],
+    [
+      'another key',
+      { background: { engines: [] } as never },
+      /background: unknown option 'engines'; known are engine, durable/,
+    ],
+    [
+      'durable that is no boolean',
+      { background: { durable: 'yes' as never } },
+      /durable must be true or false, got 'yes'/,
+    ],
+    [
+      'an engine that is none',
+      { background: { engine: {} as never } },
+      /background: engine must be an object with start, submit/,
+    ],
   ])('[X-08] %s throws a TypeError that reports what is needed', async (_name, options: RouterOptions, message) => {
-    await expect(start({ durable: false, ...options })).rejects.toThrow(message);
+    await expect(start({ background: { durable: false }, ...options })).rejects.toThrow(message);
   });
 });

@@ -42,14 +42,14 @@ afterEach(async () => {
 
 async function join(options: RouterOptions = {}): Promise<App> {
   const upstream = chatCompletionsUpstream({ baseURL: model.baseURL, apiKey: 'key', retries: 0 });
-  const shared = { store, upstream, stateKey: 'a key of sixteen bytes', scope: () => 'one', logger: false } as const;
+  const shared = { store, upstream, secret: 'a key of sixteen bytes', scope: () => 'one', logger: false } as const;
   // What a test leaves behind gives up soon: its database is closed.
   const limits = {
     tools: { timeoutMs: 10_000 },
     ...options.limits,
     turns: { durationMs: 30_000, ...options.limits?.turns },
   };
-  const app = await startApp({ options: { ...shared, engine: queue.engine(), ...options, limits } });
+  const app = await startApp({ options: { ...shared, background: { engine: queue.engine() }, ...options, limits } });
   apps.push(app);
   return app;
 }
@@ -728,7 +728,7 @@ describe('a response whose database receives a command twice', () => {
 
   it('[S-18] ends for its reader where no other process goes on with it', async () => {
     store = repeating(store, 'replace');
-    const one = await join({ engine: undefined, durable: true });
+    const one = await join({ background: { engine: undefined, durable: true } });
     model.reply({ body: textStream('Hello') });
     const stream = parseStream(await (await ask(one.url, { stream: true })).text());
     expect(stream.events.at(-1)?.type).toBe('response.completed');

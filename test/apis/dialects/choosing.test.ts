@@ -118,7 +118,7 @@ describe('an option of the host’s own', () => {
           'reasoning_summary_text.delta',
         ]);
       },
-      { reasoning: 'summary' },
+      { show: { reasoning: 'summary' } },
     ));
 
   it('[M-06] decides how the server’s calls are shown in open-responses-server', () =>
@@ -133,7 +133,7 @@ describe('an option of the host’s own', () => {
           [],
         ]);
       },
-      { mcpItems: 'mcp_call' },
+      { show: { toolCalls: 'mcp_call' } },
     ));
 
   it('[M-14] decides whether open-responses-server reports that a response is queued', () =>
@@ -143,7 +143,7 @@ describe('an option of the host’s own', () => {
         const { text } = await ask(url, { body: { stream: true } });
         expect(typesOf(text).slice(0, 3)).toEqual(['created', 'queued', 'in_progress']);
       },
-      { queuedEvent: true },
+      { show: { queued: true } },
     ));
 });
 

@@ -60,8 +60,8 @@ interface Reported {
   readonly kept: JsonObject;
 }
 
-async function reportedIn(dialect: DialectName, events: readonly ModelEvent[], mcpItems: 'mcp_call' | 'function_call') {
-  const shown = { mcpItems, reasoning: 'text', heartbeat: false } as const;
+async function reportedIn(dialect: DialectName, events: readonly ModelEvent[], shownAs: 'mcp_call' | 'function_call') {
+  const shown = { show: { toolCalls: shownAs, reasoning: 'text' }, heartbeat: false } as const;
   const handler = toWebHandler({
     upstream: written(events),
     store: memoryStore(),
@@ -132,10 +132,10 @@ describe.each(NAMES)('any answer in the dialect %s', (dialect) => {
 
   it('[P-01, M-06] is the default’s, but for what is documented', () =>
     fc.assert(
-      fc.asyncProperty(answer, form, async (events, mcpItems) => {
-        const usual = await reportedIn('openai', events, mcpItems);
+      fc.asyncProperty(answer, form, async (events, shownAs) => {
+        const usual = await reportedIn('openai', events, shownAs);
         expectWireLaws(readWire(usual.writes.join('')));
-        const reported = await reportedIn(dialect, events, mcpItems);
+        const reported = await reportedIn(dialect, events, shownAs);
         expect(UNDONE[dialect](reported.streamed)).toEqual(usual.streamed);
         expect(wordsOf(reported.events)).toEqual(wordsOf(usual.events));
       }),
@@ -144,8 +144,8 @@ describe.each(NAMES)('any answer in the dialect %s', (dialect) => {
 
   it('[M-19] is the same as a stream, as JSON and when it is retrieved', () =>
     fc.assert(
-      fc.asyncProperty(answer, form, async (events, mcpItems) => {
-        const { streamed, json, kept } = await reportedIn(dialect, events, mcpItems);
+      fc.asyncProperty(answer, form, async (events, shownAs) => {
+        const { streamed, json, kept } = await reportedIn(dialect, events, shownAs);
         expect([json, kept]).toEqual([streamed, streamed]);
       }),
       RUNS,
@@ -153,8 +153,8 @@ describe.each(NAMES)('any answer in the dialect %s', (dialect) => {
 
   it('[P-01, M-12] comes in writes of whole frames, numbered without gaps', () =>
     fc.assert(
-      fc.asyncProperty(answer, form, async (events, mcpItems) => {
-        const reported = await reportedIn(dialect, events, mcpItems);
+      fc.asyncProperty(answer, form, async (events, shownAs) => {
+        const reported = await reportedIn(dialect, events, shownAs);
         const numbers = reported.events.map(({ sequence_number: number }) => number);
         expect(numbers).toEqual(reported.events.map((_, index) => index));
         const frame = /^(event: \S+\ndata: \{[^\n]*\}\n\n)*(data: \[DONE\]\n\n)?$/;

@@ -56,7 +56,7 @@ describe("the host's own tools", () => {
   });
 
   it('[X-12] are shown where the host wants it', async () => {
-    await start({ tools: weather, toolItems: 'shown' });
+    await start({ tools: weather, show: { toolCallsInMessages: true } });
     const { content } = await both([calls(call('weather', { at: 'Bonn' })), says('Sunny.')], {});
     expect(content).toMatchObject([
       { type: 'mcp_tool_use', name: 'weather', input: { at: 'Bonn' } },

@@ -178,9 +178,9 @@ function clientAnswers(output: readonly Item[]): readonly Item[] {
 const QUESTION = { role: 'user', content: 'Go.' };
 const NEXT = { role: 'user', content: 'And?' };
 
-const SETTINGS: readonly Pick<CoreOptions, 'reasoning' | 'mcpItems'>[] = [
-  { reasoning: 'summary', mcpItems: 'mcp_call' },
-  { reasoning: 'text', mcpItems: 'function_call' },
+const SETTINGS: readonly Pick<CoreOptions, 'show'>[] = [
+  { show: { reasoning: 'summary', toolCalls: 'mcp_call' } },
+  { show: { reasoning: 'text', toolCalls: 'function_call' } },
 ];
 
 describe('our output as the next input', () => {

@@ -26,7 +26,7 @@ describe.each(versions)('$version', ({ Client }) => {
 
   for (const [continuing, rows] of CONTINUING) {
     const way = { title: `with function_call items, with ${continuing}`, endpoint: 'responses', rows } as const;
-    const options = { mcpItems: 'function_call' } as const;
+    const options = { show: { toolCalls: 'function_call' } } as const;
     itHolds({ ...way, options }, openaiResponses(Client, 'responses.stream', continuing), everything);
   }
 

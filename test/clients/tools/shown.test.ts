@@ -113,12 +113,14 @@ describe('function_call items', () => {
     ['@langchain/openai', langchainTalk({ ...LANGCHAIN, stream: false }), langchain],
     ['@langchain/openai, streaming', langchainTalk({ ...LANGCHAIN, stream: true }), langchain],
   ])('[T-03] are run again, and in vain, by %s', async (_, converse, message) => {
-    const held = hold(converse, scenarioOf('alone'), { mcpItems: 'function_call' });
+    const held = hold(converse, scenarioOf('alone'), { show: { toolCalls: 'function_call' } });
     await expect(held).rejects.toThrow(message);
   });
 
   it('[T-03] have outputs that @ai-sdk/openai refuses in JSON', async () => {
-    const held = hold(aiTalk({ model: 'openai', stream: false }), scenarioOf('alone'), { mcpItems: 'function_call' });
+    const held = hold(aiTalk({ model: 'openai', stream: false }), scenarioOf('alone'), {
+      show: { toolCalls: 'function_call' },
+    });
     await expect(held).rejects.toThrow('Invalid JSON response');
   });
 });

@@ -1,4 +1,4 @@
-/** The options `compaction` and `tokens`, as a router takes them. */
+/** The options `secret`, `compaction` and `countTokens`, as a router takes them. */
 import { responsesRouter } from '../../../src/index.ts';
 
 const SECRET = 'too-short';
@@ -13,38 +13,36 @@ function refusal(options: object): string {
 }
 
 describe('the options', () => {
-  it('[S-14] take a prompt and a key of at least 16 bytes, and undefined for either', () => {
-    const key = 'k'.repeat(16);
-    const given = [
+  it('[S-14] take a prompt and a secret of at least 16 bytes, and undefined for either', () => {
+    const secret = 'k'.repeat(16);
+    const passed = [
       {},
-      { key },
-      { key: Buffer.from(key) },
-      { prompt: 'Sum up.' },
-      { prompt: undefined, key: undefined },
+      { secret },
+      { secret: Buffer.from(secret), compaction: {} },
+      { compaction: { prompt: 'Sum up.' } },
+      { compaction: { prompt: undefined }, secret: undefined, countTokens: undefined },
     ];
-    expect(given.map((compaction) => refusal({ compaction }))).toEqual(given.map(() => 'taken'));
+    expect(passed.map(refusal)).toEqual(passed.map(() => 'taken'));
   });
 
-  it('[S-14] name what is wrong, and never show the key', () => {
+  it('[S-14] name what is wrong, and never show the secret', () => {
     const refusals = [
-      { compaction: { key: SECRET } },
-      { compaction: { key: new Uint8Array(15) } },
-      { compaction: { key: 17 } },
-      { compaction: SECRET },
-      { compaction: { keys: SECRET } },
+      { secret: SECRET },
+      { secret: new Uint8Array(15) },
+      { secret: 17 },
+      { compaction: { secret: SECRET } },
       { compaction: { prompt: ' ' } },
-      { tokens: { count: 4 } },
-      { tokens: 4 },
+      { compaction: 3 },
+      { countTokens: 4 },
     ].map(refusal);
     expect(refusals).toEqual([
-      'TypeError: responsesRouter: compaction: key must be a text or bytes, at least 16 bytes long, got a text of 9 bytes',
-      'TypeError: responsesRouter: compaction: key must be a text or bytes, at least 16 bytes long, got 15 bytes',
-      'TypeError: responsesRouter: compaction: key must be a text or bytes, at least 16 bytes long, got a number',
-      'TypeError: responsesRouter: compaction must be an object, got a text of 9 bytes',
-      "TypeError: responsesRouter: compaction: unknown option 'keys'; known are prompt, key",
+      'TypeError: responsesRouter: secret must be a text or bytes, at least 16 bytes long, got a text of 9 bytes',
+      'TypeError: responsesRouter: secret must be a text or bytes, at least 16 bytes long, got 15 bytes',
+      'TypeError: responsesRouter: secret must be a text or bytes, at least 16 bytes long, got a number',
+      "TypeError: responsesRouter: compaction: unknown option 'secret'; known are prompt",
       "TypeError: responsesRouter: compaction: prompt must be a text, got ' '",
-      'TypeError: responsesRouter: tokens: count must be a function, got 4',
-      'TypeError: responsesRouter: tokens must be an object, got 4',
+      'TypeError: responsesRouter: compaction must be an object, got 3',
+      'TypeError: responsesRouter: countTokens must be a function, got 4',
     ]);
     expect(refusals.join()).not.toContain(SECRET);
   });

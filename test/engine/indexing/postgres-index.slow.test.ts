@@ -1,7 +1,7 @@
 /** The index of vector stores in PostgreSQL keeps the contract where the server has pgvector. */
 import type { Pool } from 'pg';
 import type { VectorIndex } from '../../../src/ports/vectors/vector-index.ts';
-import { pgVectors } from '../../../src/stores/postgres/pg-vectors.ts';
+import { postgresVectors } from '../../../src/stores/postgres/postgres-vectors.ts';
 import { vectorIndexContract } from '../../../src/testing/index.ts';
 import {
   claimNext,
@@ -17,7 +17,7 @@ import { describePostgres, postgresPerSuite, postgresWithVectors } from '../../s
 
 const vectors = await postgresWithVectors();
 
-describePostgres('pgVectors', () => {
+describePostgres('postgresVectors', () => {
   let pool: Pool;
 
   postgresPerSuite((_, connected) => {
@@ -25,11 +25,13 @@ describePostgres('pgVectors', () => {
   });
 
   it('[X-14] reports what to run in a database without the extension', async () => {
-    await expect(pgVectors({ pool }).getStore({ scope: 's', id: 'i' })).rejects.toThrow('CREATE EXTENSION vector');
+    await expect(postgresVectors({ pool }).getStore({ scope: 's', id: 'i' })).rejects.toThrow(
+      'CREATE EXTENSION vector',
+    );
   });
 });
 
-vectors.describe('pgVectors with pgvector', () => {
+vectors.describe('postgresVectors with pgvector', () => {
   let pool: Pool;
   let cases = 0;
 
@@ -39,7 +41,7 @@ vectors.describe('pgVectors with pgvector', () => {
   beforeAll(() => pool.query('CREATE EXTENSION vector'));
 
   it('[X-14] weighs a rare word more than one that most chunks have', async () => {
-    const index = pgVectors({ pool, tablePrefix: 'ranks_', language: 'english' });
+    const index = postgresVectors({ pool, tablePrefix: 'ranks_', language: 'english' });
     const frequent = Array.from({ length: 20 }, (_, at) => `apples number ${at}`);
     const texts = [...frequent, 'apples apples apples', 'one quince'];
     const { store } = await createSearchable(index, Object.fromEntries(texts.map((text) => [text, vector(1, 0)])));
@@ -57,7 +59,7 @@ vectors.describe('pgVectors with pgvector', () => {
 
   it('[X-14] removes some chunks of expired vector stores with each write, while another process still adds to one', async () => {
     let time = 2000;
-    const [one, two] = [0, 1].map(() => pgVectors({ pool, tablePrefix: 'expiry_', now: () => time })) as [
+    const [one, two] = [0, 1].map(() => postgresVectors({ pool, tablePrefix: 'expiry_', now: () => time })) as [
       VectorIndex,
       VectorIndex,
     ];
@@ -86,12 +88,12 @@ vectors.describe('pgVectors with pgvector', () => {
   it('[X-14] removes the chunks of vector stores that an older release has stored', async () => {
     let time = 2000;
     const names = { name: '"expiresAfterMs":1 \u0000 \ud800', metadata: { expiresAfterMs: '1' } };
-    const older = pgVectors({ pool, tablePrefix: 'older_', now: () => time });
+    const older = postgresVectors({ pool, tablePrefix: 'older_', now: () => time });
     await createSearchable(older, { old: vector(1) }, { ...names, ...expiring });
     await createSearchable(older, { kept: vector(1) }, names);
     await pool.query(`ALTER TABLE older_vector_stores DROP COLUMN ended, DROP COLUMN expires_at;
       UPDATE older_vector_schema SET version = 1`);
-    const index = pgVectors({ pool, tablePrefix: 'older_', now: () => time });
+    const index = postgresVectors({ pool, tablePrefix: 'older_', now: () => time });
     await index.putStore(makeStore(), 'create');
     expect(await chunksIn('older_')).toBe(2);
     time += MINUTE;
@@ -103,7 +105,7 @@ vectors.describe('pgVectors with pgvector', () => {
     it,
     create({ clock }) {
       cases += 1;
-      return { index: pgVectors({ pool, tablePrefix: `case${cases}_`, now: clock.now }) };
+      return { index: postgresVectors({ pool, tablePrefix: `case${cases}_`, now: clock.now }) };
     },
   });
 });

@@ -79,7 +79,7 @@ describe('a call that needs approval', () => {
 
   it('[T-09] is requested in the same way where calls are shown as function calls', async () => {
     const { options, ran } = guardedMail();
-    await withTools({ ...options, mcpItems: 'function_call' }, async (app) => {
+    await withTools({ ...options, show: { toolCalls: 'function_call' } }, async (app) => {
       const { response, request } = await askToSend(app);
       expect([shape(response), ran]).toEqual([['mcp_approval_request send'], []]);
       const next = await answered(app, { previous_response_id: response.id, input: [answerTo(request)] }, true);

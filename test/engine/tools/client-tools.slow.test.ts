@@ -133,7 +133,7 @@ describe('a turn with calls of both', () => {
     );
 
     it('[T-04] with both results though calls are shown as function calls', async () => {
-      const options = { ...OPTIONS, mcpItems: 'function_call' } as const;
+      const options = { ...OPTIONS, show: { toolCalls: 'function_call' } } as const;
       const results = await Promise.all(
         [byId, byHistory].map((bodyFor) => withTools(options, (app) => next(app, bodyFor))),
       );

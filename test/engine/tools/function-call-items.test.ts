@@ -1,4 +1,4 @@
-/** `mcpItems: 'function_call'`: calls that the server ran, shown in the only items that strict Open Responses clients know. */
+/** `show: { toolCalls: 'function_call' }`: calls that the server ran, shown in the only items that strict Open Responses clients know. */
 import { expectValidEvent, expectValidResponse } from '../../support/open-responses-schema.ts';
 import { describeShared } from '../../support/shared.ts';
 import {
@@ -26,7 +26,7 @@ const tools = providerOf('files', ['read', 'fall', 'draw', 'sketch'], ({ name })
   ];
   return Promise.resolve(saying(name === 'draw' ? drawn : 'Read.'));
 });
-const OPTIONS = { tools, mcpItems: 'function_call' } as const;
+const OPTIONS = { tools, show: { toolCalls: 'function_call' } } as const;
 
 describe('calls that the server ran, shown as function calls', () => {
   it('[T-03, M-06] are the call, its output and then the answer, in the events of the specification', async () => {

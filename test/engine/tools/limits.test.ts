@@ -141,7 +141,9 @@ describe('max_tool_calls', () => {
   });
 
   it('[B-27] is shown in the outputs where calls are shown as function calls', async () => {
-    const { response } = await played({ ...OPTIONS, mcpItems: 'function_call' }, [two], { max_tool_calls: 1 });
+    const { response } = await played({ ...OPTIONS, show: { toolCalls: 'function_call' } }, [two], {
+      max_tool_calls: 1,
+    });
     expect([response.incomplete_details, ...response.output.map(reported)]).toEqual([
       { reason: 'max_tool_calls' },
       '{"n":1}',

@@ -492,8 +492,8 @@ describe('a model that is cut off', () => {
     ['function_call', 'length', 'max_output_tokens', ['function_call now completed', 'message incomplete']],
   ] as const)(
     '[S-11, D-06, T-02] is not called again, and no call of the server’s is run though it was complete (%s, %s)',
-    async (mcpItems, finish, reason, items) => {
-      const { response, toolCalls } = await played({ ...OPTIONS, mcpItems }, [cutOff(finish)]);
+    async (shownAs, finish, reason, items) => {
+      const { response, toolCalls } = await played({ ...OPTIONS, show: { toolCalls: shownAs } }, [cutOff(finish)]);
       expect({
         status: response.status,
         details: response.incomplete_details,
@@ -510,8 +510,8 @@ describe('a model that is cut off', () => {
 
   it.each(['mcp_call', 'function_call'] as const)(
     '[S-11, S-12, D-15] can go on in the next response, where calls are shown as %s',
-    async (mcpItems) => {
-      await withTools({ ...OPTIONS, mcpItems }, async (app) => {
+    async (shownAs) => {
+      await withTools({ ...OPTIONS, show: { toolCalls: shownAs } }, async (app) => {
         const { response } = await play(app, [cutOff('length')]);
         const body = { previous_response_id: response.id, input: 'Go on.' };
         expect(shape((await play(app, [says('On.')], body)).response)).toEqual(['message completed']);

@@ -1,6 +1,6 @@
 /** Servers of tools that a request names, by their URL or by the label of one that the host has. */
 
-import { type ApprovalQuestion, memoryStore, type StoredResponse } from '../../../src/index.ts';
+import { type ApprovalQuestion, memoryStore, type ProvidedTool, type StoredResponse } from '../../../src/index.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import { until } from '../../support/mcp-client.ts';
 import { post } from '../../support/responses-client.ts';
@@ -403,7 +403,10 @@ describe('a server by the label of one of the host’s', () => {
   });
 
   it('[T-09] is one that the host lets requests name', async () => {
-    const options = { tools: [files, providerOf('web', ['search'])], mcpLabels: ['web'] };
+    // The cast: this provider lists its tools at once.
+    const listed = files.list(AbortSignal.abort()) as readonly ProvidedTool[];
+    const closed = { ...files, list: () => listed.map((tool) => ({ ...tool, requestsMayName: false })) };
+    const options = { tools: [closed, providerOf('web', ['search'])] };
     await withTools(options, async (app) => {
       const { requested } = await play(app, [says('Hi.')], { tools: [entry('web', undefined)] });
       expect(offered(requested[0])).toEqual(['read', 'write', 'search']);
@@ -560,8 +563,6 @@ describe('a shape that is refused', () => {
 
   it.each([
     [{ remoteMcp: {} }, /^responsesRouter: remoteMcp must be an object with open, close, got \{\}/],
-    [{ mcpLabels: 'a' }, /^responsesRouter: mcpLabels must be an array of labels, got 'a'/],
-    [{ mcpLabels: [1] }, /^responsesRouter: mcpLabels must be an array of labels, got \[ 1 \]/],
     [{ approval: true }, /^responsesRouter: approval must be a function, got true/],
   ])('is an option such as %j', async (options, message) => {
     await expect(withTools(options as never, () => Promise.resolve())).rejects.toThrow(message);

@@ -169,7 +169,7 @@ describe('deferred tools', () => {
   });
 
   it('[M-06] are shown as functions and outputs to clients that know nothing else, and found in later turns', async () => {
-    await withTools({ ...OPTIONS, mcpItems: 'function_call' }, async (app) => {
+    await withTools({ ...OPTIONS, show: { toolCalls: 'function_call' } }, async (app) => {
       const { response } = await play(app, SCRIPT);
       app.fake.reply(says('Again.'));
       await post(app.url, { previous_response_id: response.id });

@@ -170,7 +170,7 @@ it('[O-04] opens the stream of a proxy, and shows how its server refuses', async
 it('[O-04] opens a stream behind compression, which does not hold it back, and behind and in front of other middlewares', async () => {
   const { goOn, handler } = waiting((res) => res.writeHead(200, SSE).end(STREAM));
   const record = recordTurn({ store: memoryStore() }) as RequestHandler;
-  const behind = [record, guard({ output: [pii()] }) as RequestHandler];
+  const behind = [record, guard({ guards: { output: [pii()] } }) as RequestHandler];
   await start(handler, { before: [compression(), record], behind });
   const response = await post(PATHS[0], {}, { headers: { 'accept-encoding': 'gzip' } });
   const text = await received(response, goOn);
@@ -179,7 +179,7 @@ it('[O-04] opens a stream behind compression, which does not hold it back, and b
 
 it('[O-04] leaves the stream of a guard in front to its handler', async () => {
   const { handler, goOn } = waiting((res) => res.status(401).json(REFUSAL));
-  await start(handler, { before: [guard({ output: [pii()] }) as RequestHandler] });
+  await start(handler, { before: [guard({ guards: { output: [pii()] } }) as RequestHandler] });
   const answer = post();
   for (let turn = 0; turn < 5; turn += 1) await otherTraffic(app.url);
   goOn.open();

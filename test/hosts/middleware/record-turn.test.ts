@@ -202,7 +202,7 @@ describe('recordTurn', () => {
       );
       expect({ texts, reported }).toEqual({
         texts: ANSWERS.map(({ text }) => text),
-        reported: ANSWERS.map(() => ['store_error', ['requestId']]),
+        reported: ANSWERS.map(() => ['store_error', ['requestId', 'scope', 'responseId']]),
       });
     });
 

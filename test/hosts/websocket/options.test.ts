@@ -24,7 +24,7 @@ describe('attachResponsesWebSocket', () => {
     [{ maxLanes: 0.5 }, 'attachResponsesWebSocket: maxLanes must be a positive whole number, got 0.5'],
     [{ maxQueued: 0 }, 'attachResponsesWebSocket: maxQueued must be a positive whole number, got 0'],
     [{ memoryBytes: 0.5 }, 'attachResponsesWebSocket: memoryBytes must be a positive whole number, got 0.5'],
-    [{ reasoning: 'loud' }, /^attachResponsesWebSocket: reasoning must be one of .*, got 'loud'$/],
+    [{ show: { reasoning: 'loud' } }, /^attachResponsesWebSocket: show: reasoning must be one of .*, got 'loud'$/],
     [
       { limits: { request: { bodyBytes: -1 } } },
       'attachResponsesWebSocket: limits.request: bodyBytes must be a positive number, got -1',

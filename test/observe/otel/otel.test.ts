@@ -12,10 +12,12 @@ import {
   functionTools,
   memoryStore,
   messagesRouter,
+  type RouterOptions,
   responsesRouter,
+  type ToolProvider,
   type Upstream,
 } from '../../../src/index.ts';
-import { tracedTools, tracedUpstream } from '../../../src/observe/otel/index.ts';
+import { type TraceableOptions, traced } from '../../../src/observe/otel/index.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
 import {
   chatChunk,
@@ -59,10 +61,10 @@ afterEach(async () => {
 });
 
 const requested = () => chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'secret-key', retries: 0 });
-const traced = () => tracedUpstream(requested(), { ...telemetry, provider: 'vllm' });
+const tracedModel = () => traced({ upstream: requested() }, { ...telemetry, provider: 'vllm' }).upstream;
 
 const OF_ECHO = { parameters: {}, execute: ({ text }: { text: string }) => spanOf(text) };
-const echo = () => tracedTools(functionTools({ echo: OF_ECHO }), telemetry);
+const echo = () => traced({ tools: functionTools({ echo: OF_ECHO }) }, telemetry).tools;
 
 let inside: string | undefined;
 
@@ -102,10 +104,10 @@ async function points() {
   return listed;
 }
 
-describe('tracedUpstream', () => {
+describe('a traced upstream', () => {
   it('[X-09] [B-45] records a call of the model as a span and in the metrics of the conventions', async () => {
     fake.reply({ body: HELLO.replace('data: [DONE]', `${chatChunk({}, { choices: [], ...USAGE })}data: [DONE]`) });
-    app = await startApp({ options: { upstream: traced() } });
+    app = await startApp({ options: { upstream: tracedModel() } });
     await ask('responses', { model: 'm', input: 'secret-input', temperature: 0.5, max_output_tokens: 99 });
     expect(spans()).toEqual([
       {
@@ -139,8 +141,14 @@ describe('tracedUpstream', () => {
 
   it('[X-09] [X-11] names the server of several that answers, under whose span each attempt is one', async () => {
     fake.reply({ status: 503, body: '{}' }, { body: HELLO });
-    const named = (name: string) => ({ name, upstream: tracedUpstream(requested(), { ...telemetry, provider: name }) });
-    const upstream = tracedUpstream(withFailover([named('one'), named('two')], { name: 'eu' }), telemetry);
+    const named = (name: string) => ({
+      name,
+      upstream: traced({ upstream: requested() }, { ...telemetry, provider: name }).upstream,
+    });
+    const upstream = traced(
+      { upstream: withFailover([named('one'), named('two')], { name: 'eu' }) },
+      telemetry,
+    ).upstream;
     app = await startApp({ options: { upstream } });
     await ask('responses', { model: 'm', input: 'Hi' });
     const seen = exporter.getFinishedSpans().map(({ attributes, status, parentSpanContext }) => ({
@@ -161,7 +169,7 @@ describe('tracedUpstream', () => {
   it('[X-09] [X-11] records each attempt with the server that is asked, and what failed before, for all rounds of a turn', async () => {
     fake.reply({ status: 503, body: '{"error":{"code":"overloaded"}}' }, { body: HELLO });
     const rounds = { ...balanced([requested(), requested()], { by: 'round-robin' }) };
-    const upstream = tracedUpstream(withFailover([{ upstream: rounds, name: 'eu' }]), telemetry);
+    const upstream = traced({ upstream: withFailover([{ upstream: rounds, name: 'eu' }]) }, telemetry).upstream;
     const { signal } = new AbortController();
     const call = { signal, headers: new Headers(), limits: DEFAULT_LIMITS, note: () => {} };
     for (let round = 0; round < 2; round += 1)
@@ -185,7 +193,7 @@ describe('tracedUpstream', () => {
     const bytes = messagesStream([textBlock(0, 'secret')], { stop: 'max_tokens' });
     fake.reply({ body: bytes, headers: { 'content-type': 'text/event-stream' } });
     const inner = anthropicUpstream({ baseURL: fake.baseURL, apiKey: 'secret-key', retries: 0 });
-    const router = messagesRouter({ upstream: tracedUpstream(inner, { ...telemetry, provider: 'vllm' }) });
+    const router = messagesRouter(traced({ upstream: inner }, { ...telemetry, provider: 'vllm' }));
     const { url, close } = await listening(express().use(router));
     const body = { model: 'm', max_tokens: 99, stream: true, messages: [{ role: 'user', content: 'secret-input' }] };
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
@@ -204,8 +212,8 @@ describe('tracedUpstream', () => {
 
   it('[X-09] names a model by 128 characters at most, since exporters keep what clients write', async () => {
     fake.reply({ body: HELLO }, { body: HELLO });
-    app = await startApp({ options: { upstream: traced() } });
-    const own = { upstream: traced(), store: memoryStore() };
+    app = await startApp({ options: { upstream: tracedModel() } });
+    const own = { upstream: tracedModel(), store: memoryStore() };
     const routers = express().use('/v1', responsesRouter(own), chatCompletionsRouter(own));
     app.server.removeAllListeners('request').on('request', routers);
     for (const api of ['responses', 'chat/completions'])
@@ -222,7 +230,7 @@ describe('tracedUpstream', () => {
 
   it('[X-09] records what the model server refused, by its code', async () => {
     fake.reply({ status: 429, body: '{"error":{"message":"secret","code":"rate_limit_exceeded"}}' });
-    app = await startApp({ options: { upstream: traced() } });
+    app = await startApp({ options: { upstream: tracedModel() } });
     await ask('responses', { model: 'm', input: 'Hi' });
     const [span] = exporter.getFinishedSpans();
     expect([span?.attributes['error.type'], span?.status]).toEqual(['rate_limit_exceeded', { code: 2 }]);
@@ -233,7 +241,7 @@ describe('tracedUpstream', () => {
 
   it('[X-09] ends the span where the client leaves, which is no failure', async () => {
     fake.reply({ body: chatChunk({ content: 'word ' }), stallAfterBytes: 10_000 });
-    app = await startApp({ options: { upstream: traced() } });
+    app = await startApp({ options: { upstream: tracedModel() } });
     const client = new AbortController();
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, signal: client.signal };
     const body = JSON.stringify({ model: 'm', input: 'Hi', stream: true });
@@ -254,7 +262,7 @@ describe('tracedUpstream', () => {
     app = await startApp({ options: { upstream: requested() } });
     app.server
       .removeAllListeners('request')
-      .on('request', express().use('/v1', chatCompletionsRouter({ upstream: traced(), store: memoryStore() })));
+      .on('request', express().use('/v1', chatCompletionsRouter({ upstream: tracedModel(), store: memoryStore() })));
     await ask('chat/completions', { model: 'm', stream, messages: [{ role: 'user', content: 'Hi' }], max_tokens: 9 });
     const [{ name, attributes }] = spans() as [ReturnType<typeof spans>[number]];
     expect([name, attributes]).toEqual([
@@ -279,7 +287,7 @@ describe('tracedUpstream', () => {
       },
     };
     const outer = telemetry.tracerProvider.getTracer('host').startSpan('POST /v1/responses');
-    const router = responsesRouter({ upstream: tracedUpstream(inner, telemetry), store: memoryStore() });
+    const router = responsesRouter(traced({ upstream: inner, store: memoryStore() }, telemetry));
     app = await startApp({ options: { upstream: requested() } });
     const inRequest = (...args: Parameters<typeof router>) =>
       context.with(trace.setSpan(context.active(), outer), () => router(...args));
@@ -306,7 +314,7 @@ describe('tracedUpstream', () => {
       },
     };
     const call = { signal: new AbortController().signal, headers: new Headers(), limits: DEFAULT_LIMITS, note() {} };
-    const answer = tracedUpstream(inner, telemetry).stream({ model: 'm', items: [], tools: [] }, call);
+    const answer = traced({ upstream: inner }, telemetry).upstream.stream({ model: 'm', items: [], tools: [] }, call);
     let batches = 0;
     for await (const _ of answer) if (++batches === 3) break;
     expect([closed, spans().length]).toEqual([true, 1]);
@@ -318,7 +326,7 @@ describe('tracedUpstream', () => {
 
   it('[X-09] goes to what the host registers later, and nowhere without it', async () => {
     app = await startApp({
-      options: { upstream: tracedUpstream(requested()), tools: [tracedTools(functionTools({}))] },
+      options: traced({ upstream: requested(), tools: [functionTools({})] }),
     });
     expect(JSON.parse(await ask('responses', { model: 'm', input: 'Hi' })).status).toBe('completed');
     trace.setGlobalTracerProvider(telemetry.tracerProvider);
@@ -328,15 +336,15 @@ describe('tracedUpstream', () => {
   });
 
   it.each<[object, string]>([
-    [{ provider: 7 }, 'tracedUpstream: provider must be a name, got 7'],
-    [{ tracerProvider: {} }, 'tracedUpstream: tracerProvider must be an object with getTracer, got {}'],
-    [{ tracer: 1 }, "tracedUpstream: unknown option 'tracer'"],
+    [{ provider: 7 }, 'traced: provider must be a name, got 7'],
+    [{ tracerProvider: {} }, 'traced: tracerProvider must be an object with getTracer, got {}'],
+    [{ tracer: 1 }, "traced: unknown option 'tracer'"],
   ])('[X-01] throws a TypeError for %j', (options, message) => {
-    expect(() => tracedUpstream(requested(), options)).toThrow(message);
+    expect(() => traced({ upstream: requested() }, options)).toThrow(message);
   });
 });
 
-describe('tracedTools', () => {
+describe('traced tools', () => {
   const calls = (text: string) => [
     {
       body: chatStream({
@@ -369,6 +377,38 @@ describe('tracedTools', () => {
     ]);
     expect(JSON.stringify(exporter.getFinishedSpans().map(({ status, events }) => [status, events]))).not.toContain(
       'secret',
+    );
+  });
+
+  it.each<[string, (tools: ToolProvider) => TraceableOptions['tools']]>([
+    ['a provider', (tools) => tools],
+    ['a list', (tools) => [functionTools({}), tools]],
+    ['a function', (tools) => () => [tools]],
+  ])('are those of the options of a router, as %s', async (_, choose) => {
+    fake.reply(...calls('secret-text'));
+    const options = { upstream: requested(), tools: choose(functionTools({ echo: OF_ECHO })) };
+    // The cast: the tools are those of any host.
+    app = await startApp({ options: traced(options, telemetry) as RouterOptions });
+    await ask('responses', { model: 'm', input: 'Hi' });
+    expect(spans().map(({ name }) => name)).toEqual(['chat m', 'execute_tool echo', 'chat m']);
+  });
+
+  it('check the entries of requests as they do themselves', () => {
+    const provider: ToolProvider = {
+      ...functionTools({}),
+      check: (settings) => void checked.push(settings),
+      objection: () => 'no',
+    };
+    const checked: object[] = [];
+    const { tools } = traced({ tools: provider }, telemetry);
+    void tools.check?.({ type: 'web_search' }, { scope: 's', requestId: 'r', request: undefined }, 'tools[0]');
+    const tool = { server: 's', name: 't' };
+    expect([checked, tools.objection?.({}, tool)]).toEqual([[{ type: 'web_search' }], 'no']);
+  });
+
+  it.each([[{}], [null], [() => {}]])('and upstreams are wanted: %j is a TypeError', (options) => {
+    expect(() => traced(options as TraceableOptions)).toThrow(
+      'traced: the options must be those of a router, with an upstream or tools, got',
     );
   });
 });

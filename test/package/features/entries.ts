@@ -33,7 +33,7 @@ import { allowUrls, type Guard, moderation, type PiiKind, pii, presidio } from '
 import { type ImageGenerationOptions, imageGeneration } from 'express-open-responses/image-generation';
 import { createInspector, type Inspector, type InspectorOptions } from 'express-open-responses/inspector';
 import { type McpToolsOptions, mcpTools, remoteMcp } from 'express-open-responses/mcp';
-import { tracedTools, tracedUpstream } from 'express-open-responses/otel';
+import { traced } from 'express-open-responses/otel';
 import { balanced, routedUpstream, type Target, withFailover, withKeys } from 'express-open-responses/routing';
 import { skills } from 'express-open-responses/skills';
 import {
@@ -91,26 +91,31 @@ const vectorStores: VectorStores = createVectorStores({
   index: memoryVectors(),
   embeddings: { baseURL: 'http://localhost:8080/v1', model: 'bge-m3' },
 });
-const router: DrainableRouter = responsesRouter({
-  guards: {
-    input: [pii({ kinds, restore: true }), presidio({ url: 'http://localhost:5002' })],
-    output: [moderation({ upstream: own, model: 'guard' }), urls],
-    tools: [urls],
-  },
-  upstream: tracedUpstream(own, { provider: 'own' }),
-  tools: [
-    tracedTools(mcpTools(mcp)),
-    webSearch({ engine, pages: false }),
-    ...runtimes.map((runtime) => codeInterpreter({ runtime })),
-    imageGeneration(images),
-    fileSearch({ vectorStores }),
-    skills({ directory: '/srv/skills' }),
-  ],
-  remoteMcp: remoteMcp({ egress: { allow: [{ host: 'mcp.example.com' }] } }),
-  hooks,
-  limits,
-  budget,
-});
+const router: DrainableRouter = responsesRouter(
+  traced(
+    {
+      guards: {
+        input: [pii({ kinds, restore: true }), presidio({ baseURL: 'http://localhost:5002' })],
+        output: [moderation({ upstream: own, model: 'guard' }), urls],
+        tools: [urls],
+      },
+      upstream: own,
+      tools: [
+        mcpTools(mcp),
+        webSearch({ engine, pages: false }),
+        ...runtimes.map((runtime) => codeInterpreter({ runtime })),
+        imageGeneration(images),
+        fileSearch({ vectorStores }),
+        skills({ folder: '/srv/skills' }),
+      ],
+      remoteMcp: remoteMcp({ egress: { allow: [{ host: 'mcp.example.com' }] } }),
+      hooks,
+      limits,
+      budget,
+    },
+    { provider: 'own' },
+  ),
+);
 const watching: InspectorOptions = { maxResponses: 10, redact: ({ type }) => ({ type }) };
 const inspector: Inspector = createInspector(watching);
 const inspected = responsesRouter(inspector.observe({ upstream: own, tools: mcpTools(mcp) }));

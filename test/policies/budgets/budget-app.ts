@@ -76,7 +76,7 @@ export async function startBudgetApp({ budget: options, routers, before }: Budge
 
 async function countedBy(budget: TokenBudget, requests: number, tenant: string) {
   for (let tries = 0; tries < 500; tries += 1) {
-    const rows = await budget.report({ tenant });
+    const rows = await budget.report({ scope: tenant });
     if (sum(rows) >= requests) return rows.map((row) => [row.requests, row.inputTokens, row.outputTokens]);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

@@ -16,7 +16,7 @@ const USAGE = { input_tokens: 9, output_tokens: 12, total_tokens: 21 };
 const MESSAGE = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hello' }] };
 const RESPONSE = { id: 'resp_1', object: 'response', status: 'completed', output: [MESSAGE], usage: USAGE };
 /** Counts a character as a token. */
-const tokens = { count: (text: string) => text.length };
+const countTokens = (text: string) => text.length;
 
 function event(type: string, fields: JsonObject): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
@@ -54,7 +54,7 @@ function behind<Result>(
   run: (host: Host, budget: TokenBudget) => Promise<Result>,
   options: TokenBudgetOptions = {},
 ): Promise<Result> {
-  const budget = tokenBudget({ scope: tenantIn, tokens, ...options });
+  const budget = tokenBudget({ scope: tenantIn, countTokens, ...options });
   return withHost([budget, step], (host) => run(host, budget));
 }
 
@@ -72,7 +72,7 @@ async function free(budget: TokenBudget): Promise<void> {
 /** What was counted of the tenant, once something was. */
 async function counted(budget: TokenBudget): Promise<readonly number[]> {
   for (let tries = 0; tries < 500; tries += 1) {
-    const [row] = await budget.report({ tenant: 'a' });
+    const [row] = await budget.report({ scope: 'a' });
     if (row) return [row.requests, row.inputTokens, row.outputTokens];
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
@@ -119,14 +119,14 @@ describe('[C-28] a proxy', () => {
   it('that refuses costs nothing', async () => {
     await behind(proxy(JSON_TYPE, [JSON.stringify({ error: {}, usage: USAGE })], 400), async ({ post }, budget) => {
       await (await post(CHAT)).text();
-      expect(await budget.report({ tenant: 'a' })).toEqual([]);
+      expect(await budget.report({ scope: 'a' })).toEqual([]);
     });
   });
 
   it('that answers another API costs no tokens, and one of embeddings those that it reports', async () => {
     await behind(proxy(JSON_TYPE, ['{"object":"list"}']), async ({ post }, budget) => {
       await (await post({}, { path: '/files' })).text();
-      expect(await budget.report({ tenant: 'a' })).toEqual([]);
+      expect(await budget.report({ scope: 'a' })).toEqual([]);
     });
     const usage = { prompt_tokens: 7, total_tokens: 7 };
     await behind(proxy(JSON_TYPE, [JSON.stringify({ data: [], usage })]), async ({ post }, budget) => {
@@ -199,7 +199,7 @@ describe('[C-28] a proxy', () => {
         await response.text();
         statuses.push(response.status);
       }
-      const used = await Promise.all([byUser.report({ tenant: 'user' }), byKey.report({ tenant: 'a' })]);
+      const used = await Promise.all([byUser.report({ scope: 'user' }), byKey.report({ scope: 'a' })]);
       expect([statuses, used.map(([row]) => row?.requests)]).toEqual([
         [200, 200, 429, 429],
         [2, 2],
@@ -217,12 +217,12 @@ describe('[C-28] a proxy', () => {
       const answer = isFirst ? chatCompletion({ tool_calls: [call] }) : chatCompletion('Noon');
       return proxy(JSON_TYPE, [answer])(req, res, () => {});
     };
-    const budget = tokenBudget({ scope: tenantIn, tokens });
+    const budget = tokenBudget({ scope: tenantIn, countTokens });
     await withHost([budget, runTools({ tools, handler })], async ({ post }) => {
       await (await post({ model: 'm', ...CHAT })).text();
       const looped = await counted(budget);
       await (await post({ model: 'm', input: 'Hi' }, { path: '/embeddings' })).text();
-      const [row] = await budget.report({ tenant: 'a' });
+      const [row] = await budget.report({ scope: 'a' });
       expect([looped, row?.inputTokens]).toEqual([[1, 18, 24], 27]);
     });
   });

@@ -20,7 +20,7 @@ const start = async (setup: BudgetAppSetup = {}) => {
 const HI = { input: 'Hi' };
 const MESSAGES = { messages: [{ role: 'user', content: 'Hi' }] };
 /** Counts a character as a token, so that tests can see what was estimated. */
-const tokens = { count: (text: string) => text.length };
+const countTokens = (text: string) => text.length;
 
 const ways = [
   ['/responses', HI],
@@ -73,7 +73,7 @@ describe.each(ways)('[C-28] %s with %j', (path, body) => {
   });
 
   it('whose answer has no usage is estimated by the token counter', async () => {
-    await start({ routers: { tokens } });
+    await start({ routers: { countTokens } });
     const usage = undefined;
     app.fake.reply({
       body: isStream
@@ -89,7 +89,7 @@ describe.each(ways)('[C-28] %s with %j', (path, body) => {
 
 describe.each(ways.filter(([, body]) => 'stream' in body))('[C-28] a stream of %s', (path, body) => {
   it('that its client leaves is charged with its input and what was written', async () => {
-    await start({ routers: { tokens } });
+    await start({ routers: { countTokens } });
     app.fake.reply({ body: chatChunk({ content: 'Hello ' }) + chatChunk({ content: 'there' }), stallAfterBytes: 1e9 });
     const client = new AbortController();
     const response = await app.post(path, body, { signal: client.signal });
@@ -100,7 +100,7 @@ describe.each(ways.filter(([, body]) => 'stream' in body))('[C-28] a stream of %
   });
 
   it('that the model server breaks off is charged likewise, and what it reported by then', async () => {
-    await start({ routers: { tokens } });
+    await start({ routers: { countTokens } });
     const usage = { prompt_tokens: 50, completion_tokens: 1, total_tokens: 51 };
     app.fake.reply({ body: chatChunk({ content: 'Hello there' }, { usage }) });
     await (await app.post(path, body)).text();
@@ -189,7 +189,7 @@ describe('[C-28] other ways to call a model', () => {
   });
 
   it('a response in the background that is cancelled is charged with what was written', async () => {
-    await start({ routers: { tokens } });
+    await start({ routers: { countTokens } });
     app.fake.reply({ body: chatChunk({ content: 'Hello' }), stallAfterBytes: 1e9 });
     const stream = await app.post('/responses', { ...HI, background: true, stream: true });
     const id = /resp_\w+/.exec(await readUntil(stream, 'Hello'))?.[0];
@@ -252,7 +252,7 @@ it('[C-28] the cost that the model server reports is charged', async () => {
     await response.text();
     statuses.push(response.status);
   }
-  const [row] = await app.budget.report({ tenant: 'a' });
+  const [row] = await app.budget.report({ scope: 'a' });
   expect([statuses, row?.cost]).toEqual([[200, 200, 429], 2]);
 });
 
@@ -274,7 +274,7 @@ it.each(ways)('[C-28] [X-11] the cost may depend on the model server that answer
   await start({ budget: { cost }, routers: { upstream } });
   await (await app.post(path, body)).text();
   await app.counted(1);
-  const [row] = await app.budget.report({ tenant: 'a' });
+  const [row] = await app.budget.report({ scope: 'a' });
   await Promise.all([upstream.close?.(), spare.close(), dead.close()]);
   expect([prices, row?.cost]).toEqual([['spare'], 2]);
 });
@@ -333,7 +333,7 @@ describe('[C-28] a budget as a middleware in front of a router without one', () 
       (await app.post('/conversations', {})).status,
       (await app.post('/responses', { input: 7 })).status,
     ];
-    expect([statuses, await app.budget.report({ tenant: 'a' })]).toEqual([[200, 200, 400], []]);
+    expect([statuses, await app.budget.report({ scope: 'a' })]).toEqual([[200, 200, 400], []]);
   });
 });
 

@@ -92,8 +92,8 @@ describe('[C-28] 10,000 streams that one tenant opens at once', () => {
     open();
     const texts = await Promise.all([...crowd, other].map(async (answer) => (await answer).text()));
     const whole = texts.filter((text) => text.includes('response.completed')).length;
-    const [row] = await budget.report({ tenant: 'Bearer crowd' });
-    const [others] = await budget.report({ tenant: 'Bearer other' });
+    const [row] = await budget.report({ scope: 'Bearer crowd' });
+    const [others] = await budget.report({ scope: 'Bearer other' });
     // 40 run, and 100 wait, which is half of the queue; of those the budget lets pass what is left of it.
     expect([refused, calls.most, whole, row?.requests, others?.requests]).toEqual([STREAMS - 140, 41, 101, 100, 1]);
     expect((row?.inputTokens ?? 0) + (row?.outputTokens ?? 0)).toBe(100 * TOKENS);
@@ -136,7 +136,7 @@ it('[P-11] tenants without number are forgotten, those that were not seen for lo
   const before = heapUsed();
   for (let index = 0; index < TENANTS; index += 1) await use(`tenant-${index}-${'x'.repeat(500)}`);
   const megabytes = (heapUsed() - before) / 2 ** 20;
-  const rows = async (index: number) => (await budget.report({ tenant: `tenant-${index}-${'x'.repeat(500)}` })).length;
+  const rows = async (index: number) => (await budget.report({ scope: `tenant-${index}-${'x'.repeat(500)}` })).length;
   expect([await rows(0), await rows(TENANTS - 1), megabytes < 200]).toEqual([0, 1, true]);
   // The first tenant's window is forgotten, the last one's is not.
   await use(`tenant-0-${'x'.repeat(500)}`);
@@ -154,7 +154,7 @@ it('[P-11] of a model’s name of a megabyte only its beginning is kept', async 
     turn.end?.();
   }
   const megabytes = (heapUsed() - before) / 2 ** 20;
-  const [row] = await budget.report({ tenant: 'tenant-99' });
+  const [row] = await budget.report({ scope: 'tenant-99' });
   expect([row?.model.length, megabytes < 20]).toEqual([128, true]);
 });
 

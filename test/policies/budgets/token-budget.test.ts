@@ -152,7 +152,7 @@ it('[C-28] a quota that running turns hold is not used up', async () => {
 it('[C-28] a limiter alone is the limit of tokens', async () => {
   const budget = tokenBudget({ limiter: new RateLimiterMemory(MINUTE), cost: () => 0.5 });
   await use(budget, 'a', 8, 2);
-  const [row] = await budget.report({ tenant: 'a' });
+  const [row] = await budget.report({ scope: 'a' });
   expect([await outcomeOf(budget, 'a'), await outcomeOf(budget, 'b'), row?.cost]).toEqual([
     'rate_limit_exceeded',
     'admitted',
@@ -280,7 +280,7 @@ describe('the cost', () => {
     const budget = tokenBudget({ cost: ({ model, usage: { input_tokens: input } }) => (model === 'dear' ? input : 0) });
     await use(budget, 'a', 3, 1, 'dear');
     await use(budget, 'a', 3, 1, 'dear', 0.25);
-    expect((await budget.report({ tenant: 'a' })).map(({ cost }) => cost)).toEqual([3.25]);
+    expect((await budget.report({ scope: 'a' })).map(({ cost }) => cost)).toEqual([3.25]);
   });
 
   it.each([
@@ -293,7 +293,7 @@ describe('the cost', () => {
   ])('counts as nothing where the host does not know it: %s', async (cost) => {
     const budget = tokenBudget({ cost, limits: { cost: { dollars: 1, duration: 60 } } });
     await use(budget, 'a', 3, 1);
-    expect((await budget.report({ tenant: 'a' })).map((row) => row.cost)).toEqual([0]);
+    expect((await budget.report({ scope: 'a' })).map((row) => row.cost)).toEqual([0]);
   });
 });
 
@@ -306,28 +306,28 @@ describe('[C-30] the report', () => {
     await use(budget, 'a', 1, 2, 'other-model');
     await use(budget, 'b', 7, 7);
     const day = today();
-    const row = { tenant: 'a', model: 'm', day, requests: 1, inputTokens: 35, outputTokens: 8, cost: 1.5 };
+    const row = { scope: 'a', model: 'm', day, requests: 1, inputTokens: 35, outputTokens: 8, cost: 1.5 };
     const second = { ...row, model: 'other-model', inputTokens: 1, outputTokens: 2, cost: 0 };
-    expect(await budget.report({ tenant: 'a', from: day, to: new Date() })).toEqual([row, second]);
-    expect(await budget.report({ tenant: 'a', model: 'm' })).toEqual([row]);
-    expect(await budget.report({ tenant: 'a', from: '2020-01-01', to: '2020-12-31' })).toEqual([]);
+    expect(await budget.report({ scope: 'a', from: day, to: new Date() })).toEqual([row, second]);
+    expect(await budget.report({ scope: 'a', model: 'm' })).toEqual([row]);
+    expect(await budget.report({ scope: 'a', from: '2020-01-01', to: '2020-12-31' })).toEqual([]);
   });
 
   it('selects days, over the ends of months', () => {
     const ledger = memoryLedger();
-    const row = { tenant: 'a', model: 'm', requests: 1, inputTokens: 1, outputTokens: 1, cost: 0 };
+    const row = { scope: 'a', model: 'm', requests: 1, inputTokens: 1, outputTokens: 1, cost: 0 };
     for (const day of ['2028-02-27', '2028-02-28', '2028-02-29', '2028-03-01', '2028-03-02'])
       ledger.add({ ...row, day });
-    const rows = ledger.read({ tenant: 'a', from: '2028-02-28', to: '2028-03-01' }) as readonly UsageRow[];
+    const rows = ledger.read({ scope: 'a', from: '2028-02-28', to: '2028-03-01' }) as readonly UsageRow[];
     expect(rows.map(({ day }) => day)).toEqual(['2028-02-28', '2028-02-29', '2028-03-01']);
   });
 
   it.each([
-    { tenant: 'a', from: 'yesterday' },
-    { tenant: 'a', from: '2026-02-3' },
-    { tenant: 'a', to: '2026-13-01' },
-    { tenant: 'a', to: new Date(Number.NaN) },
-    { tenant: 'a', from: '1000-01-01', to: '2026-01-01' },
+    { scope: 'a', from: 'yesterday' },
+    { scope: 'a', from: '2026-02-3' },
+    { scope: 'a', to: '2026-13-01' },
+    { scope: 'a', to: new Date(Number.NaN) },
+    { scope: 'a', from: '1000-01-01', to: '2026-01-01' },
   ])('refuses a bad day: %j', async (query) => {
     await expect(tokenBudget().report(query)).rejects.toThrow(TypeError);
   });
@@ -335,7 +335,7 @@ describe('[C-30] the report', () => {
   it('counts models past the sixteenth of a day as one, whatever clients call them', async () => {
     const budget = tokenBudget();
     for (let index = 0; index < 100; index += 1) await use(budget, 'a', 1, 0, `model-${index}${'x'.repeat(500)}`);
-    const rows = await budget.report({ tenant: 'a' });
+    const rows = await budget.report({ scope: 'a' });
     expect([rows.length, rows.at(-1)?.model, rows.at(-1)?.requests]).toEqual([17, 'other', 84]);
     expect(Math.max(...rows.map(({ model }) => model.length))).toBe(128);
   });
@@ -345,8 +345,8 @@ describe('[C-30] the report', () => {
     const ledger = { add: (row: UsageRow) => void rows.push(row), read: async () => rows };
     const budget = tokenBudget({ ledger });
     await use(budget, 'a', 1, 2);
-    expect(await budget.report({ tenant: 'a' })).toEqual([
-      { tenant: 'a', model: 'm', day: today(), requests: 1, inputTokens: 1, outputTokens: 2, cost: 0 },
+    expect(await budget.report({ scope: 'a' })).toEqual([
+      { scope: 'a', model: 'm', day: today(), requests: 1, inputTokens: 1, outputTokens: 2, cost: 0 },
     ]);
   });
 });
@@ -371,7 +371,7 @@ describe('a limiter whose database fails', () => {
     const limits = { requests: failing(how), tokens: failing(how) };
     const budget = tokenBudget({ limits, limiterTimeoutMs: 20 });
     await use(budget, 'a', 1, 2);
-    expect((await budget.report({ tenant: 'a' })).map(({ inputTokens }) => inputTokens)).toEqual([1]);
+    expect((await budget.report({ scope: 'a' })).map(({ inputTokens }) => inputTokens)).toEqual([1]);
     await sleep(40);
   });
 
@@ -429,8 +429,7 @@ describe('options', () => {
     [{ limiter: MINUTE, reserve: { requests: 1 } }, /reserve: unknown option 'requests'/],
     [{ limiter: MINUTE, reserve: { cost: 1 } }, /reserve: cost has no limit/],
     [{ scope: 'a' }, /scope must be a function, got 'a'/],
-    [{ tokens: 5 }, /tokens must be an object, got 5/],
-    [{ tokens: { count: 5 } }, /tokens: count must be a function, got 5/],
+    [{ countTokens: 5 }, /countTokens must be a function, got 5/],
     [{ limits: { token: MINUTE } }, /unknown limit 'token'; known are requests, inputTokens/],
     [{ limits: [] }, /limits must be an object/],
     [{ cost: 5 }, /cost must be a function/],

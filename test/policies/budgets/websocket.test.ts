@@ -12,7 +12,7 @@ it('[C-28] [S-15] are charged, and refused past the limit', async () => {
   app.fake.reply({ body: textStream('Hello') });
   const talk = await app.connect();
   const outcomes = [await talk.ask(), await talk.ask(), await talk.ask()].map(outcomeOf);
-  const rows = await budget.report({ tenant: 'a' });
+  const rows = await budget.report({ scope: 'a' });
   expect([outcomes, rows.map((row) => [row.requests, row.inputTokens, row.outputTokens])]).toEqual([
     ['completed', 'completed', 'rate_limit_exceeded'],
     [[2, 18, 24]],
@@ -24,7 +24,7 @@ it('[C-28] [S-15] cost nothing where no answer is wanted', async () => {
   app = await startSocketApp({ budget, scope: () => 'a' });
   const talk = await app.connect();
   const outcomes = [await talk.ask({ generate: false }), await talk.ask({ generate: false })].map(outcomeOf);
-  expect([outcomes, await budget.report({ tenant: 'a' })]).toEqual([['completed', 'completed'], []]);
+  expect([outcomes, await budget.report({ scope: 'a' })]).toEqual([['completed', 'completed'], []]);
 });
 
 it('[P-10] [S-15] wait for a place, each in its lane', async () => {

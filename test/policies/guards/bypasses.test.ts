@@ -74,7 +74,7 @@ describe('a path', () => {
 
   it.each(paths)('[G-01] turns no guard off, neither of the request nor of the answer: %s', async (path) => {
     const reached: string[] = [];
-    await withHost([guard(BOTH) as Step, leaking(reached)], async ({ url }) => {
+    await withHost([guard({ guards: BOTH }) as Step, leaking(reached)], async ({ url }) => {
       const { status, text } = await send(url, path, CHAT_BODY);
       expect([status, text.includes('bob@'), text.includes('[EMAIL]')]).toEqual([200, false, true]);
     });
@@ -87,7 +87,7 @@ describe('a path', () => {
 
   it.each(paths)('[G-01] does not choose how a torn stream is read: %s', async (path) => {
     const stream = textStream([...SECRET]);
-    await withHost([guard(BOTH) as Step, leaking([], stream)], async ({ url }) => {
+    await withHost([guard({ guards: BOTH }) as Step, leaking([], stream)], async ({ url }) => {
       const { text } = await send(url, path, JSON.stringify({ ...CHAT, stream: true }));
       const shown = [...text.matchAll(/"content":"(.*?)"/g)].map(([, content]) => content).join('');
       expect([shown.includes('bob@'), shown.includes('[EMAIL]')]).toEqual([false, true]);
@@ -96,7 +96,7 @@ describe('a path', () => {
 
   it('[G-01] turns no guard off in an app that is mounted in another one', async () => {
     const reached: string[] = [];
-    const inner = express().use(guard(BOTH), leaking(reached) as unknown as RequestHandler);
+    const inner = express().use(guard({ guards: BOTH }), leaking(reached) as unknown as RequestHandler);
     const outer = express().use('/embeddings', express().use('/v1/embeddings', inner));
     const { url, close } = await listening(outer);
     const { text } = await send(url, '/embeddings/v1/embeddings/chat/completions#/embeddings', CHAT_BODY);
@@ -113,14 +113,14 @@ describe('a path', () => {
     ['another field', { query: SECRET, documents: [SECRET, { text: SECRET }] }],
   ])('[G-01] of no API guards a body with %s', async (_, body) => {
     const reached: string[] = [];
-    await withHost([guard(BOTH) as Step, leaking(reached)], async ({ url }) => {
+    await withHost([guard({ guards: BOTH }) as Step, leaking(reached)], async ({ url }) => {
       const { text } = await send(url, '/v1/embeddings', JSON.stringify(body));
       expect([text.includes('bob@'), reached.length, reached.join('').includes('bob@')]).toEqual([false, 1, false]);
     });
   });
 
   it('[G-01] passes unread if the host names it, in these letters and no others', async () => {
-    const options = { ...BOTH, unguardedPaths: ['/v1/embeddings', '/v1/files/*'] };
+    const options = { guards: BOTH, unguardedPaths: ['/v1/embeddings', '/v1/files/*'] };
     const cases: readonly [string, boolean][] = [
       ['/v1/embeddings', true],
       ['/v1/embeddings?x=1', true],
@@ -152,7 +152,7 @@ describe('a path', () => {
       req.url = '/v1/chat/completions';
       next();
     };
-    const guarding = guard({ ...BOTH, unguardedPaths: ['/v1/embeddings'] });
+    const guarding = guard({ guards: BOTH, unguardedPaths: ['/v1/embeddings'] });
     const app = express().use(rewriting, guarding, leaking(reached) as unknown as RequestHandler);
     const { url, close } = await listening(app);
     await send(url, '/v1/embeddings', CHAT_BODY);
@@ -167,7 +167,7 @@ describe('a path', () => {
     ['a pattern', ['/v1/*/x'], "guard: unguardedPaths must be a list of paths that begin with '/'"],
   ])('[G-01] named in a way that is not clear is a TypeError: %s', (_, unguardedPaths, message) => {
     // The cast: a host's options need not be type-checked.
-    expect(() => guard({ ...BOTH, unguardedPaths: unguardedPaths as string[] })).toThrow(message);
+    expect(() => guard({ guards: BOTH, unguardedPaths: unguardedPaths as string[] })).toThrow(message);
   });
 });
 
@@ -189,7 +189,7 @@ describe('a body', () => {
 
   it.each(bodies)('[G-02] %s is refused', async (_, body, headers, method = 'POST') => {
     const reached: string[] = [];
-    await withHost([guard(BOTH) as Step, leaking(reached)], async ({ url }) => {
+    await withHost([guard({ guards: BOTH }) as Step, leaking(reached)], async ({ url }) => {
       const length = {
         ...headers,
         ...('transfer-encoding' in headers ? {} : { 'content-length': `${Buffer.byteLength(body)}` }),
@@ -217,7 +217,7 @@ describe('a body', () => {
     ['of a PATCH', CHAT_BODY, JSON_TYPE, 'PATCH'],
   ])('[G-02] of JSON is guarded: %s', async (_, body, headers, method) => {
     const reached: string[] = [];
-    await withHost([guard(BOTH) as Step, leaking(reached)], async ({ url }) => {
+    await withHost([guard({ guards: BOTH }) as Step, leaking(reached)], async ({ url }) => {
       const { status, text } = await send(url, '/v1/chat/completions', body, headers, method);
       expect([status, text.includes('bob@')]).toEqual([200, false]);
     });
@@ -244,7 +244,7 @@ describe('a body', () => {
       reached.push(req.body);
       res.json(JSON.parse(chatCompletion('Fine.')));
     };
-    const { url, close } = await listening(express().use(parser, guard(BOTH), handler));
+    const { url, close } = await listening(express().use(parser, guard({ guards: BOTH }), handler));
     const { status } = await send(url, '/v1/chat/completions', CHAT_BODY, { 'content-type': type });
     await close();
     const shown = reached.map((body) => (Buffer.isBuffer(body) ? body.toString() : JSON.stringify(body))).join('');
@@ -254,7 +254,7 @@ describe('a body', () => {
   it('[G-02] with a name twice reaches the handler with what was guarded alone', async () => {
     const reached: string[] = [];
     const body = `{"model":"m","messages":[{"role":"user","content":"${SECRET}"}],"messages":[{"role":"user","content":"Go."}]}`;
-    const app = express().use(express.raw({ type: '*/*' }), guard(BOTH), (req, res) => {
+    const app = express().use(express.raw({ type: '*/*' }), guard({ guards: BOTH }), (req, res) => {
       reached.push(String(req.body));
       res.json(JSON.parse(chatCompletion('Fine.')));
     });
@@ -265,7 +265,7 @@ describe('a body', () => {
   });
 
   it('[G-02] that is missing needs no type', async () => {
-    await withHost([guard(BOTH) as Step, leaking([])], async ({ url }) => {
+    await withHost([guard({ guards: BOTH }) as Step, leaking([])], async ({ url }) => {
       const stored = await send(url, '/v1/chat/completions/chat_1', '', {}, 'GET');
       const cancelled = await send(url, '/v1/responses/resp_1/cancel', '', {}, 'POST');
       expect([stored.status, stored.text.includes('bob@'), cancelled.status]).toEqual([200, false, 200]);
@@ -274,7 +274,7 @@ describe('a body', () => {
 
   it('[G-02] passes unread where the host names its path', async () => {
     const reached: string[] = [];
-    const guarding = guard({ ...BOTH, unguardedPaths: ['/v1/files'] }) as Step;
+    const guarding = guard({ guards: BOTH, unguardedPaths: ['/v1/files'] }) as Step;
     await withHost([guarding, leaking(reached)], async ({ url }) => {
       const { status } = await send(url, '/v1/files', SECRET, { 'content-type': 'multipart/form-data; boundary=x' });
       expect([status, reached.join('').includes('bob@')]).toEqual([200, true]);
@@ -299,7 +299,7 @@ describe('an answer', () => {
       REQUESTED,
     ],
   ])('[G-01] in the words of another API is blocked all the same: %s', async (_, answer, path, body) => {
-    await withHost([guard({ output: [noPoison] }) as Step, leaking([], answer)], async ({ post }) => {
+    await withHost([guard({ guards: { output: [noPoison] } }) as Step, leaking([], answer)], async ({ post }) => {
       const text = await (await post(body, { path })).text();
       expect(text).not.toContain('poison');
     });

@@ -111,7 +111,7 @@ describe('an error of the handler behind the middleware', () => {
 
   it.each(answers)('[G-06] is guarded: $status $type', async ({ status, type, body }) => {
     const failing: Step = (_req, res) => void res.writeHead(status, type ? { 'content-type': type } : {}).end(body);
-    await withHost([guard(guards) as Step, failing], async ({ post: send }) => {
+    await withHost([guard({ guards }) as Step, failing], async ({ post: send }) => {
       for (const [asked, path] of [
         [CHAT, '/v1/chat/completions'],
         [REQUESTED, '/v1/responses'],
@@ -126,7 +126,7 @@ describe('an error of the handler behind the middleware', () => {
 
   it('[G-06] in a form that no guard reads does not pass', async () => {
     const failing: Step = (_req, res) => void res.writeHead(500, { 'content-type': 'application/x-odd' }).end(SECRET);
-    await withHost([guard({ ...guards, logger: false }) as Step, failing], async ({ post: send }) => {
+    await withHost([guard({ guards, logger: false }) as Step, failing], async ({ post: send }) => {
       const text = await send(CHAT)
         .then((answer) => answer.text())
         .catch(() => '');

@@ -31,7 +31,7 @@ describe('the line of a host', () => {
     const policy = { allow: [{ suffix: '.example.com' }] };
     const app = express();
     // biome-ignore format: as a host would write it
-    app.use('/v1', companyAuth, guard({ input: [pii({ mode: 'redact' })], output: [pii({ mode: 'redact' }), moderation({ upstream })], tools: [allowUrls(policy)] }), responsesRouter(options));
+    app.use('/v1', companyAuth, guard({ guards: { input: [pii({ mode: 'redact' })], output: [pii({ mode: 'redact' }), moderation({ upstream })], tools: [allowUrls(policy)] } }), responsesRouter(options));
     const server = await listening(app);
     url = server.url;
     close = () => Promise.all([server.close(), main.close?.(), upstream.close?.(), fake.close(), judge.close()]);

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import express from 'express';
 import { requestIn, requestText } from '../../../src/apis/background/stored-request.ts';
 import { stateSealer } from '../../../src/apis/endpoint/provider-state.ts';
-import type { Guard, GuardMiddlewareOptions } from '../../../src/index.ts';
+import type { Guard, GuardOptions } from '../../../src/index.ts';
 import {
   chatCompletionsUpstream,
   guard,
@@ -96,13 +96,8 @@ function handler({ type, text, size }: Answer, requests: unknown[] = []): Step {
   };
 }
 
-function answered(
-  options: GuardMiddlewareOptions,
-  { path, ...answer }: Answer,
-  body: object,
-  requests: unknown[] = [],
-) {
-  return withHost([guard(options) as Step, handler(answer, requests)], async ({ post }) => {
+function answered(guards: GuardOptions, { path, ...answer }: Answer, body: object, requests: unknown[] = []) {
+  return withHost([guard({ guards }) as Step, handler(answer, requests)], async ({ post }) => {
     const response = await post(body as Record<string, unknown>, path === undefined ? {} : { path });
     return { status: response.status, text: await response.text().catch(() => 'broken off') };
   });
@@ -153,8 +148,8 @@ describe.each(ANSWERS)('guard in front of a handler that answers $name', ({ body
 });
 
 describe("guard in front of a handler of Anthropic's API", () => {
-  const asked = (type: Answer['type'], text: string, options: GuardMiddlewareOptions, body: object = MESSAGES) =>
-    answered(options, { path: '/v1/messages', type, text, size: 11 }, body);
+  const asked = (type: Answer['type'], text: string, guards: GuardOptions, body: object = MESSAGES) =>
+    answered(guards, { path: '/v1/messages', type, text, size: 11 }, body);
 
   it("redacts thoughts and a tool's input, and names every event", async () => {
     const frames = [thinkingBlock(0, SECRET, 'c2ln'), toolBlock(1, 'toolu_1', 'send', '{"to":"bob@example.com"}')];
@@ -207,7 +202,7 @@ describe("guard in front of a handler of Anthropic's API", () => {
   });
 
   it("refuses a request in Anthropic's words", async () => {
-    const steps = [guard({ input: [noPoison] }) as Step, handler({ type: JSON_TYPE, text: '{}', size: 9 })];
+    const steps = [guard({ guards: { input: [noPoison] } }) as Step, handler({ type: JSON_TYPE, text: '{}', size: 9 })];
     await withHost(steps, async ({ post }) => {
       const refused = await post({ ...MESSAGES, system: 'poison' }, { path: '/v1/messages' });
       expect([refused.status, await refused.json()]).toMatchObject([
@@ -221,7 +216,7 @@ describe("guard in front of a handler of Anthropic's API", () => {
 describe('guard', () => {
   it('refuses a request, and leaves requests of other APIs alone where the host names their paths', async () => {
     const steps = [
-      guard({ input: [noPoison], unguardedPaths: ['/v1/embeddings'] }) as Step,
+      guard({ guards: { input: [noPoison] }, unguardedPaths: ['/v1/embeddings'] }) as Step,
       handler({ type: JSON_TYPE, text: '{}', size: 9 }),
     ];
     await withHost(steps, async ({ post }) => {
@@ -238,7 +233,9 @@ describe('guard', () => {
       seen.push(req.headers['accept-encoding']);
       res.writeHead(200, JSON_TYPE).end(chatCompletion('Hi.'));
     };
-    await withHost([guard({ output: [pii()] }) as Step, watching], async ({ post }) => (await post(CHAT)).text());
+    await withHost([guard({ guards: { output: [pii()] } }) as Step, watching], async ({ post }) =>
+      (await post(CHAT)).text(),
+    );
     expect(seen).toEqual([undefined]);
   });
 
@@ -248,7 +245,12 @@ describe('guard', () => {
     const hooks = { onGuard: ({ place }: { place: string }) => void places.push(place) };
     const text = chatCompletion('Ask alice@example.com', { id: 'chat-1' });
     const answering = handler({ type: JSON_TYPE, text, size: 999 });
-    const steps = [loadHistory({ store }), recordTurn({ store }), guard({ input: [pii()], hooks }) as Step, answering];
+    const steps = [
+      loadHistory({ store }),
+      recordTurn({ store }),
+      guard({ guards: { input: [pii()] }, hooks }) as Step,
+      answering,
+    ];
     await withHost(steps, async ({ post }) => {
       const content = SECRET;
       await (await post({ ...CHAT, messages: [{ role: 'user', content }] })).text();
@@ -259,7 +261,10 @@ describe('guard', () => {
 
   it('sees the items of a conversation', async () => {
     const requests: unknown[] = [];
-    const steps = [guard({ input: [pii()] }) as Step, handler({ type: JSON_TYPE, text: '{}', size: 9 }, requests)];
+    const steps = [
+      guard({ guards: { input: [pii()] } }) as Step,
+      handler({ type: JSON_TYPE, text: '{}', size: 9 }, requests),
+    ];
     await withHost(steps, async ({ post }) => {
       for (const path of ['/v1/conversations', '/v1/conversations/conv_1/items'])
         await post({ items: [{ role: 'user', content: SECRET }] }, { path });
@@ -294,7 +299,7 @@ describe('guard', () => {
   it.each(stored)(
     'guards what the handler has stored as the model wrote it: GET $path',
     async ({ path, ...answer }) => {
-      const steps = [guard({ output: [pii()] }) as Step, handler({ ...answer, size: 99 })];
+      const steps = [guard({ guards: { output: [pii()] } }) as Step, handler({ ...answer, size: 99 })];
       await withHost(steps, async ({ url }) => {
         const text = await (await fetch(`${url}${path}`)).text();
         expect([text.includes('bob@'), text.includes(SAFE)]).toEqual([false, true]);
@@ -333,7 +338,7 @@ describe('guard', () => {
       }
       res.end('data: [DONE]\n\n');
     };
-    const text = await withHost([guard({ output: [pii()] }) as Step, long], async ({ post }) =>
+    const text = await withHost([guard({ guards: { output: [pii()] } }) as Step, long], async ({ post }) =>
       (await post(CHAT)).text(),
     );
     expect([paused > 2, text.length > 24 * size, text.endsWith('data: [DONE]\n\n')]).toEqual([true, true, true]);
@@ -347,14 +352,14 @@ describe('guard', () => {
         if (!res.write(text.slice(at, at + 50_000))) await new Promise((resolve) => res.once('drain', resolve));
       res.end();
     };
-    const steps = [guard({ output: [pii()] }) as Step, patient];
+    const steps = [guard({ guards: { output: [pii()] } }) as Step, patient];
     const shown = await withHost(steps, async ({ post }) => (await post(CHAT)).text());
     expect(shown.length).toBe(text.length);
   });
 
   it('leaves an answer without a body alone', async () => {
     const empty: Step = (_req, res) => void res.writeHead(204).end();
-    const steps = [guard({ output: [pii()] }) as Step, empty];
+    const steps = [guard({ guards: { output: [pii()] } }) as Step, empty];
     expect(await withHost(steps, async ({ post }) => (await post(CHAT)).status)).toBe(204);
   });
 
@@ -365,7 +370,7 @@ describe('guard', () => {
     for (const step of [zipped, text]) {
       const codes: string[] = [];
       const hooks = { onError: ({ code }: { code: string }) => void codes.push(code) };
-      const steps = [guard({ output: [pii()], hooks }) as Step, step];
+      const steps = [guard({ guards: { output: [pii()] }, hooks }) as Step, step];
       const shown = await withHost(steps, async ({ post }) => {
         const response = await post(CHAT).catch(() => undefined);
         return (await response?.text().catch(() => '')) ?? '';
@@ -380,7 +385,7 @@ describe('guard', () => {
       res.setHeader('content-type', 'application/json');
       res.end(chatCompletion(SECRET));
     };
-    const shown = await withHost([guard({ output: [pii()] }) as Step, whole], async ({ post }) => {
+    const shown = await withHost([guard({ guards: { output: [pii()] } }) as Step, whole], async ({ post }) => {
       const answer = await post(CHAT);
       return [answer.status, (await answer.text()).includes(SAFE)];
     });
@@ -401,7 +406,7 @@ describe('guard', () => {
       expect(() => res.writeHead(200, { 'x-note': 'two\nlines' })).toThrow();
       res.writeHead(200, JSON_TYPE).end(chatCompletion(SECRET));
     };
-    const shown = await withHost([guard({ output: [pii()] }) as Step, twice], async ({ post }) =>
+    const shown = await withHost([guard({ guards: { output: [pii()] } }) as Step, twice], async ({ post }) =>
       (await post(CHAT)).text(),
     );
     expect(shown).toContain(SAFE);
@@ -411,7 +416,7 @@ describe('guard', () => {
     const store = watchedStore();
     const steps = [
       recordTurn({ store }),
-      guard({ output: [pii()] }) as Step,
+      guard({ guards: { output: [pii()] } }) as Step,
       handler({ type: SSE, text: textStream([...SECRET]), size: 20 }),
     ];
     await withHost(steps, async ({ post }) => (await post({ ...CHAT, stream: true })).text());
@@ -426,7 +431,7 @@ describe('guard', () => {
     fake.reply({ body: textStream([...SECRET]), firstByteDelayMs: 50 });
     const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL });
     const router = responsesRouter({ upstream, store: memoryStore() });
-    const { url, close } = await listening(express().use('/v1', guard({ output: [pii()] }), router));
+    const { url, close } = await listening(express().use('/v1', guard({ guards: { output: [pii()] } }), router));
     const headers = { 'content-type': 'application/json' };
     const body = JSON.stringify({ model: 'm', input: 'Go.', background: true });
     let response = (await (await fetch(`${url}/v1/responses`, { method: 'POST', headers, body })).json()) as JsonObject;
@@ -451,7 +456,7 @@ describe('guard', () => {
     fake.reply({ body: textStream([...'For [EMAIL_1]: alice@example.com']) });
     const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL });
     const store = watchedStore();
-    const guards = guard({ input: [pii({ restore: true })], output: [pii({ kinds: ['email'] })] });
+    const guards = guard({ guards: { input: [pii({ restore: true })], output: [pii({ kinds: ['email'] })] } });
     const { url, close } = await listening(
       express().use('/v1', guards, responsesRouter({ upstream, store: { ...memoryStore(), put: store.put } })),
     );

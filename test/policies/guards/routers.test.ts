@@ -116,7 +116,7 @@ describe('the guards of the Responses router', () => {
   });
 
   it('redact reasoning, refusals and the arguments of calls, and leave the rest alone', async () => {
-    const app = await startBoth({ guards: { output: [pii()] }, reasoning: 'text' });
+    const app = await startBoth({ guards: { output: [pii()] }, show: { reasoning: 'text' } });
     const call = JSON.stringify({
       to: 'bob@example.com',
       note: 'a\nbob@example.com "x" é\\',
@@ -271,8 +271,8 @@ describe('the guards of the Responses router', () => {
     const subjects: string[] = [];
     const watching: Guard = {
       name: 'watching',
-      inspect({ tenant, requestId, direction, place }) {
-        subjects.push(`${tenant} ${requestId} ${direction} ${place}`);
+      inspect({ scope, requestId, direction, place }) {
+        subjects.push(`${scope} ${requestId} ${direction} ${place}`);
         return { action: 'pass' };
       },
     };

@@ -36,7 +36,7 @@ async function service(answer: (body: Asked['body']) => unknown, raw?: RequestLi
 
 function subject(text: string, direction: GuardSubject['direction'] = 'input'): GuardSubject {
   const { signal } = new AbortController();
-  return { text, direction, place: 'input', tenant: 't', requestId: 'r', request: undefined, signal };
+  return { text, direction, place: 'input', scope: 't', requestId: 'r', request: undefined, signal };
 }
 
 function verdictOf(guard: Guard, text: string): Promise<GuardVerdict> {
@@ -56,7 +56,7 @@ function namesIn({ text }: Asked['body']) {
 describe('presidio', () => {
   it('[C-29] replaces what the analyzer finds, behind characters of two units too', async () => {
     const { url, asked } = await service(namesIn);
-    const guard = presidio({ url: `${url}/base`, apiKey: 'key', entities: ['PERSON'], scoreThreshold: 0.5 });
+    const guard = presidio({ baseURL: `${url}/base`, apiKey: 'key', entities: ['PERSON'], scoreThreshold: 0.5 });
     const { guards } = requestGuards({ input: [guard] });
     expect(await guards.input('🎉🎉 Bob and Bob.', 'input')).toBe('🎉🎉 [PERSON] and [PERSON].');
     expect(asked).toEqual([
@@ -75,7 +75,7 @@ describe('presidio', () => {
       { entity_type: 'PERSON', start: 8, end: 11, score: 0.3 },
     ];
     const { url } = await service(() => found);
-    expect(await verdictOf(presidio({ url }), 'bob@x.com is')).toEqual({
+    expect(await verdictOf(presidio({ baseURL: url }), 'bob@x.com is')).toEqual({
       action: 'replace',
       findings: [{ start: 0, end: 11, rule: 'EMAIL_ADDRESS' }],
     });
@@ -83,7 +83,7 @@ describe('presidio', () => {
 
   it('sees a stream in windows: a name that is torn anywhere is found', async () => {
     const { url } = await service(namesIn);
-    const guard = presidio({ url, lookahead: 8 });
+    const guard = presidio({ baseURL: url, lookahead: 8 });
     const text = `${'word '.repeat(9)}Bob ${'more '.repeat(6)}Bob`;
     for (const size of [1, 2, 3, 5, 11, 100])
       expect(await guardedInPieces(guard, text, [size])).toBe(text.replaceAll('Bob', '[PERSON]'));
@@ -93,7 +93,7 @@ describe('presidio', () => {
     const text = `${'a '.repeat(30)}Bob ${'b '.repeat(60)}${'🎉'.repeat(200)}`;
     for (const mode of ['redact', 'monitor'] as const) {
       const { url } = await service(namesIn);
-      const { guards, reports } = requestGuards({ output: [presidio({ url, lookahead: 33, mode })] });
+      const { guards, reports } = requestGuards({ output: [presidio({ baseURL: url, lookahead: 33, mode })] });
       const track = guards.textTrack('text');
       const shown: string[] = [];
       for (let at = 0; at < text.length; at += 2) shown.push(await track.write(text.slice(at, at + 2)));
@@ -126,7 +126,7 @@ describe('presidio', () => {
     ['places outside of the text', [{ entity_type: 'PERSON', start: 0, end: 99, score: 1 }]],
   ])('fails if the analyzer answers with %s', async (_, answer) => {
     const { url } = await service(() => answer);
-    const { guards, reports } = requestGuards({ input: [presidio({ url })] });
+    const { guards, reports } = requestGuards({ input: [presidio({ baseURL: url })] });
     await expect(guards.input('Bob', 'input')).rejects.toMatchObject({ code: 'guard_failed' });
     expect(reports.map(({ rule, action }) => [rule, action])).toEqual([['failure', 'blocked']]);
   });
@@ -145,7 +145,7 @@ describe('presidio', () => {
     ],
   ])('fails if the analyzer answers with %s, and does not repeat the text or the address', async (_, raw) => {
     const { url } = await service(() => [], raw);
-    const { guards } = requestGuards({ input: [presidio({ url, timeoutMs: 200 })] });
+    const { guards } = requestGuards({ input: [presidio({ baseURL: url, timeoutMs: 200 })] });
     const error = await guards.input('Bob', 'input').catch((thrown: Error) => thrown);
     expect(error).toMatchObject({ code: 'guard_failed' });
     const { message, cause } = error as Error & { cause: Error };
@@ -162,7 +162,7 @@ describe('moderation', () => {
 
   it('blocks what an endpoint flags, naming the categories', async () => {
     const { url, asked } = await service(flagged({ violence: true, hate: false }));
-    const verdict = await verdictOf(moderation({ url: `${url}/v1`, apiKey: 'k', model: 'm' }), 'text');
+    const verdict = await verdictOf(moderation({ baseURL: `${url}/v1`, apiKey: 'k', model: 'm' }), 'text');
     expect(verdict).toEqual({ action: 'block', reason: 'It was flagged as violence.', rule: 'violence' });
     expect(asked).toEqual([
       { path: '/v1/moderations', authorization: 'Bearer k', body: { input: 'text', model: 'm' } },
@@ -172,13 +172,15 @@ describe('moderation', () => {
   it('passes what is not flagged, or only for other categories', async () => {
     const { url } = await service(flagged({ violence: false }, false));
     const other = await service(flagged({ violence: true }));
-    expect(await verdictOf(moderation({ url }), 'text')).toEqual({ action: 'pass' });
-    expect(await verdictOf(moderation({ url: other.url, categories: ['hate'] }), 'text')).toEqual({ action: 'pass' });
+    expect(await verdictOf(moderation({ baseURL: url }), 'text')).toEqual({ action: 'pass' });
+    expect(await verdictOf(moderation({ baseURL: other.url, categories: ['hate'] }), 'text')).toEqual({
+      action: 'pass',
+    });
   });
 
   it('fails if the endpoint answers in another form', async () => {
     const { url } = await service(() => ({ results: [] }));
-    await expect(verdictOf(moderation({ url }), 'text')).rejects.toThrow('answered in another form');
+    await expect(verdictOf(moderation({ baseURL: url }), 'text')).rejects.toThrow('answered in another form');
   });
 
   it('asks a guard model, and reads its verdict', async () => {
@@ -246,10 +248,10 @@ describe('moderation', () => {
   });
 
   it.each([
-    [{}, 'one of url and upstream must be given'],
-    [{ url: 'http://h', upstream: { name: 'x', stream: async function* () {} } }, 'one of url and upstream'],
+    [{}, 'one of baseURL and upstream must be given'],
+    [{ baseURL: 'http://h', upstream: { name: 'x', stream: async function* () {} } }, 'one of baseURL and upstream'],
     [{ upstream: { name: 'x', stream: async function* () {} } }, 'model is required'],
-    [{ url: 'ftp://h' }, 'url must be an http or https URL'],
+    [{ baseURL: 'ftp://h' }, 'baseURL must be an http or https URL'],
   ])('refuses %j', (options, message) => {
     expect(() => moderation(options)).toThrow(message);
   });

@@ -6,6 +6,7 @@ import { pyodideRuntime } from '../../../src/tools/code-interpreter/runtimes/pyo
 import { bubblewrap } from '../../../src/tools/code-interpreter/sandbox/bubblewrap.ts';
 import { resolveIsolation } from '../../../src/tools/code-interpreter/sandbox/isolation.ts';
 import { itWhere } from '../../support/skipping.ts';
+import { warningLogger } from '../../support/warning-logger.ts';
 
 const LINUX = { platform: 'linux', arch: 'x64', path: '/nowhere:/none' };
 
@@ -66,7 +67,7 @@ describe('bubblewrap', () => {
     process.env.PATH = folder;
     const warnings: string[] = [];
     try {
-      const runtime = pyodideRuntime({ warm: 0, onWarning: (message) => warnings.push(message) });
+      const runtime = pyodideRuntime({ warm: 0, logger: warningLogger(warnings) });
       process.env.PATH = PATH;
       await expect(runtime.create(new AbortController().signal)).rejects.toThrow(
         'cannot make a sandbox here: exit code 3',

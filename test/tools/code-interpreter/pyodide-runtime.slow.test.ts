@@ -183,7 +183,7 @@ describe('pyodideRuntime', () => {
     [{ warm: -1 }, 'pyodideRuntime: warm must be a whole number from 0 to 1000, got -1'],
     [{ maxContainers: 0 }, 'pyodideRuntime: maxContainers must be a positive whole number, got 0'],
     [{ isolation: 'none' }, "pyodideRuntime: isolation must be 'bubblewrap' or 'process-only', got 'none'"],
-    [{ onWarning: 'x' }, "pyodideRuntime: onWarning must be a function, got 'x'"],
+    [{ logger: 7 }, 'pyodideRuntime: logger must be an object with debug, info, warn and error, or false, got 7'],
     [{ limits: 5 }, 'pyodideRuntime: limits must be an object, got 5'],
     [
       { limits: { runMs: 0 } },

@@ -214,7 +214,7 @@ describe('a request that asks for a code interpreter', () => {
 
   it('[T-11] is one item of its own also where other calls are shown as function calls', async () => {
     const { tools } = interpreter();
-    const options = { tools, mcpItems: 'function_call' } as const;
+    const options = { tools, show: { toolCalls: 'function_call' } } as const;
     const { response } = await played(options, [runs('1'), says('One.')], ASKING);
     expect(shape(response)).toEqual(['code_interpreter_call completed', 'message completed']);
   });

@@ -51,8 +51,8 @@ describe('unfinished images', () => {
 
   it.each([
     ['a stream', {}, {}],
-    ['a durable stream, by way of the event log', { durable: true }, {}],
-    ['the background, by way of the event log', { durable: true }, { background: true }],
+    ['a durable stream, by way of the event log', { background: { durable: true } }, {}],
+    ['the background, by way of the event log', { background: { durable: true } }, { background: true }],
   ])('[X-13] reach the client before the image is there: %s', (_, options: RouterOptions, more: JsonObject) =>
     withImages(
       async (app) => {

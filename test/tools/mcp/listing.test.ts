@@ -43,6 +43,20 @@ describe('listing tools', () => {
     );
   });
 
+  it('marks the tools of servers that requests may not name', async () => {
+    const { url } = await startServer();
+    const servers = { a: { url, allowedTools: ['image'] }, b: { url, allowedTools: ['image'] } };
+    const listed = await openTools(servers, { requestLabels: ['b'] }).list(never());
+    expect(listed.map(({ server, requestsMayName = true }) => [server, requestsMayName])).toEqual([
+      ['a', false],
+      ['b', true],
+    ]);
+    for (const requestLabels of ['a', [1]])
+      expect(() => openTools({}, { requestLabels: requestLabels as unknown as string[] })).toThrow(
+        'mcpTools: requestLabels must be an array of labels, got',
+      );
+  });
+
   it('[F-29] goes over to SSE for a bare URL whose server speaks nothing else, and stays with it', async () => {
     const server = await startServer();
     const tools = openTools({ a: { url: server.sseUrl, allowedTools: ['echo'] } });

@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { inspect } from 'node:util';
 import { closeAll, failureOf, never } from '../../support/mcp-client.ts';
+import { warningLogger } from '../../support/warning-logger.ts';
 import { type ConnectionWatch, watchConnections } from '../egress/site.ts';
 import {
   callOf,
@@ -206,7 +207,7 @@ describeRemote('the secrets of a request', () => {
   it('[B-32] are not revealed by tools, results, errors of calls and warnings', async () => {
     const warnings: string[] = [];
     const server = await startRemote();
-    const remote = remoteFor([server], { onWarning: (message) => void warnings.push(message) });
+    const remote = remoteFor([server], { logger: warningLogger(warnings) });
     const headers = { authorization: `Bearer ${SECRET}` };
     const provider = await remote.open(named(server, { headers, path: `/sse?key=${SECRET}` }), 'a', never());
     const reported = await callOf(provider, 'headers');
@@ -275,7 +276,7 @@ describeRemote('a hostile server', () => {
       tools: Array.from({ length: 50 }, (_tool, index) => ({ name: `t${Number(cursor) + index}`, inputSchema })),
       ...(Number(cursor) < 450 ? { nextCursor: `${Number(cursor) + 50}` } : {}),
     }));
-    const remote = remoteFor([site], { onWarning: (message) => void warnings.push(message) });
+    const remote = remoteFor([site], { logger: warningLogger(warnings) });
     const provider = await remote.open(named(site), 'a', never());
     expect([(await namesOf(provider)).length, warnings]).toEqual([
       10,

@@ -366,7 +366,7 @@ describe('options of remoteMcp', () => {
     [{ connectTimeoutMs: 1e12 }, 'remoteMcp: connectTimeoutMs must be a whole number'],
     [{ maxServers: 0 }, 'remoteMcp: maxServers must be a positive whole number, got 0'],
     [{ maxServersPerScope: 1.5 }, 'remoteMcp: maxServersPerScope must be a positive whole number, got 1.5'],
-    [{ onWarning: true }, 'remoteMcp: onWarning must be a function, got true'],
+    [{ logger: true }, 'remoteMcp: logger must be an object with debug, info, warn and error, or false, got true'],
     [{ egress: { ports: [] } }, 'egressGuard: ports must be a list of ports, not empty, got []'],
     [{ egress: 'all' }, "egressGuard: the options must be an object, got 'all'"],
     [{ egressResources: { ca: 1 } }, 'egressGuard: ca must be PEM text or a list of it, got 1'],
@@ -382,7 +382,7 @@ describe('options of remoteMcp', () => {
       egress: undefined,
       egressResources: undefined,
       idleMs: undefined,
-      onWarning: undefined,
+      logger: undefined,
     });
     closeLater(remote.close);
     await remoteMcp().close();

@@ -271,7 +271,7 @@ describe('the options', () => {
     [{ connect: 'now' }, "mcpTools: connect must be 'lazy' or 'eager', got 'now'"],
     [{ configFile: '' }, "mcpTools: configFile must be a path, got ''"],
     [{ maxTools: 0 }, 'mcpTools: maxTools must be a positive whole number, got 0'],
-    [{ onWarning: 'log' }, "mcpTools: onWarning must be a function, got 'log'"],
+    [{ logger: 7 }, 'mcpTools: logger must be an object with debug, info, warn and error, or false, got 7'],
   ])('%j is a TypeError', (options, message) => {
     expect(creation(options)).toEqual(typeof message === 'string' ? message : expect.stringMatching(message));
   });
@@ -281,13 +281,14 @@ describe('the options', () => {
     expect(await tools.list(new AbortController().signal)).toEqual([]);
   });
 
-  it('survive a host whose onWarning throws', () => {
+  it('survive a host whose logger throws', () => {
     const shown = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
-    const onWarning = () => {
+    const warn = () => {
       throw new Error('full');
     };
-    mcpTools({ configFile: join(folder, 'none.json'), onWarning });
-    expect(shown.mock.calls).toEqual([['onWarning threw: Error: full', 'ExpressOpenResponsesWarning']]);
+    const logger = { debug() {}, info() {}, warn, error() {} };
+    mcpTools({ configFile: join(folder, 'none.json'), logger });
+    expect(shown.mock.calls).toEqual([['logger.warn threw: Error: full', 'ExpressOpenResponsesWarning']]);
     shown.mockRestore();
   });
 });

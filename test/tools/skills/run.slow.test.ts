@@ -13,17 +13,17 @@ if len(sys.argv) > 2: raise ValueError('too many')
 `;
 
 it('[A-38] reads its arguments, its files and its helpers, and its failure is reported', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'skills-'));
-  mkdirSync(join(directory, 'csv', 'scripts'), { recursive: true });
+  const folder = mkdtempSync(join(tmpdir(), 'skills-'));
+  mkdirSync(join(folder, 'csv', 'scripts'), { recursive: true });
   const files = {
     'SKILL.md': 'Run it.',
     'scripts/run.py': SCRIPT,
     'scripts/helper.py': 'def doubled(x): return x * 2',
     'data.csv': '1,2;',
   };
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, 'csv', name), text);
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, 'csv', name), text);
   const runtime = pyodideRuntime({ warm: 0 });
-  const provider = skills({ directory, runtime });
+  const provider = skills({ folder, runtime });
   const run = (...args: readonly string[]) =>
     provider.call(
       {
@@ -38,7 +38,7 @@ it('[A-38] reads its arguments, its files and its helpers, and its failure is re
     );
   const sentToModel = [String((await run('é"\\')).content), String((await run('a', 'b')).content)];
   await runtime.close();
-  rmSync(directory, { recursive: true });
+  rmSync(folder, { recursive: true });
   expect(sentToModel[0]).toBe("['é\"\\\\'] 1,2;1,2; __main__\n");
   expect(sentToModel[1]).toMatch(/^\['a', 'b'\] .*\n\nThe script failed:\n/);
   expect(sentToModel[1]).toContain('ValueError: too many');

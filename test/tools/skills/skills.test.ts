@@ -12,11 +12,11 @@ import { askForJson } from '../../support/responses-client.ts';
 import { fakeRuntime } from '../code-interpreter/fake-runtime.ts';
 
 let root: string;
-let directory: string;
+let folder: string;
 
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'skills-'));
-  directory = join(root, 'skills');
+  folder = join(root, 'skills');
   skill('pdf', {
     'SKILL.md': '---\nname: pdf\ndescription: "Fills in forms."\n---\n# PDF\nSee ref/forms.md.',
     'ref/forms.md': 'Forms.',
@@ -28,7 +28,7 @@ afterEach(() => rmSync(root, { recursive: true }));
 
 function skill(name: string, files: Readonly<Record<string, string>>): void {
   for (const [file, text] of Object.entries(files)) {
-    const path = join(directory, name, file);
+    const path = join(folder, name, file);
     mkdirSync(join(path, '..'), { recursive: true });
     writeFileSync(path, text);
   }
@@ -53,7 +53,7 @@ it('[A-38] has a tool for each folder with a SKILL.md, with its description', as
   skill('no-skill', { 'README.md': 'No.' });
   skill('bad name', { 'SKILL.md': 'No.' });
   skill('.hidden', { 'SKILL.md': 'No.' });
-  const tools = await skills({ directory, server: 'know-how' }).list(signal);
+  const tools = await skills({ folder, server: 'know-how' }).list(signal);
   expect(tools.map(({ name, description, server }) => [server, name, description?.split(' Call')[0]])).toEqual([
     ['know-how', 'skill__bare', 'The skill bare.'],
     ['know-how', 'skill__pdf', 'Fills in forms.'],
@@ -61,7 +61,7 @@ it('[A-38] has a tool for each folder with a SKILL.md, with its description', as
 });
 
 it('[A-38] gives the model the instructions, the names of the other files, and those files', async () => {
-  const provider = skills({ directory });
+  const provider = skills({ folder });
   expect(await read(provider, 'skill__pdf')).toMatch(
     /# PDF\nSee ref\/forms\.md\.\n\nOther files of the skill: ref\/forms\.md$/,
   );
@@ -87,16 +87,16 @@ describe('a file that is not the skill’s', () => {
   ];
 
   it.each(outside)('[A-38] is not read: %j', async (file) => {
-    symlinkSync(join(root, 'secret.txt'), join(directory, 'pdf/link.txt'));
-    symlinkSync(root, join(directory, 'pdf/folder'));
-    symlinkSync('../..', join(directory, 'pdf/up'));
-    execFileSync('mkfifo', [join(directory, 'pdf/pipe')]);
-    const error = await read(skills({ directory }), 'skill__pdf', file).catch((thrown: Error) => thrown.message);
+    symlinkSync(join(root, 'secret.txt'), join(folder, 'pdf/link.txt'));
+    symlinkSync(root, join(folder, 'pdf/folder'));
+    symlinkSync('../..', join(folder, 'pdf/up'));
+    execFileSync('mkfifo', [join(folder, 'pdf/pipe')]);
+    const error = await read(skills({ folder }), 'skill__pdf', file).catch((thrown: Error) => thrown.message);
     expect(error).toBe(`The skill has no file ${JSON.stringify(file)}.`);
   });
 
   it('[A-38] is not read by an absolute path, by another name of a skill, or if it is too large or no text', async () => {
-    const provider = skills({ directory, maxBytes: 100 });
+    const provider = skills({ folder, maxBytes: 100 });
     skill('pdf', { 'large.txt': 'x'.repeat(101), 'image.png': 'a\0b' });
     const messages = await Promise.all(
       [
@@ -119,16 +119,16 @@ describe('a file that is not the skill’s', () => {
   });
 
   it('[A-38] is no skill either: a folder whose SKILL.md leads out of it is left out', async () => {
-    mkdirSync(join(directory, 'trap'));
-    symlinkSync(join(root, 'secret.txt'), join(directory, 'trap/SKILL.md'));
-    const tools = await skills({ directory }).list(signal);
+    mkdirSync(join(folder, 'trap'));
+    symlinkSync(join(root, 'secret.txt'), join(folder, 'trap/SKILL.md'));
+    const tools = await skills({ folder }).list(signal);
     expect(tools.map(({ name }) => name)).toEqual(['skill__bare', 'skill__pdf']);
   });
 });
 
 it('[A-38] is off unless a router is given it, and then works in a turn', async () => {
   const fake = await startFakeUpstream();
-  const app = await startApp({ upstream: fake, options: { tools: skills({ directory }) } });
+  const app = await startApp({ upstream: fake, options: { tools: skills({ folder }) } });
   fake.reply(
     { body: toolCallStream([{ id: 'c', name: 'skill__pdf', arguments: '{"file":"ref/forms.md"}' }]) },
     { body: textStream('Done.') },
@@ -140,18 +140,18 @@ it('[A-38] is off unless a router is given it, and then works in a turn', async 
 });
 
 it('[A-38] sees a new skill after a while, and leaves all out while the folder is not there', async () => {
-  const provider = skills({ directory, refreshMs: 1 });
+  const provider = skills({ folder, refreshMs: 1 });
   await provider.list(signal);
   skill('new', { 'SKILL.md': 'New.' });
   await new Promise((resolve) => setTimeout(resolve, 5));
   expect((await provider.list(signal)).map(({ name }) => name)).toContain('skill__new');
-  await expect(skills({ directory: join(root, 'nowhere') }).list(signal)).rejects.toThrow('ENOENT');
+  await expect(skills({ folder: join(root, 'nowhere') }).list(signal)).rejects.toThrow('ENOENT');
 });
 
 it.each([
-  [{ directory: 'skills' }, 'directory must be an absolute path'],
-  [{}, 'directory is required'],
-  [{ directory: '/', depth: 1 }, "unknown option 'depth'"],
+  [{ folder: 'skills' }, 'folder must be an absolute path'],
+  [{}, 'folder is required'],
+  [{ folder: '/', depth: 1 }, "unknown option 'depth'"],
 ])('[A-38] refuses %j', (options, message) => {
   // The cast: what a host writes need not be type-checked.
   expect(() => skills(options as never)).toThrow(message);
@@ -159,7 +159,7 @@ it.each([
 
 describe('[A-38] a skill with a runtime', () => {
   const run = (runtime: CodeRuntime, args: Readonly<Record<string, unknown>>) =>
-    skills({ directory, runtime }).call(
+    skills({ folder, runtime }).call(
       { server: 'skills', name: 'skill__pdf', arguments: args, scope: '', requestId: '', request: undefined },
       signal,
     );
@@ -210,12 +210,12 @@ describe('[A-38] a skill with a runtime', () => {
 
   it('is announced only there', async () => {
     const [[plain], [running]] = await Promise.all([
-      skills({ directory }).list(signal),
-      skills({ directory, runtime: fakeRuntime() }).list(signal),
+      skills({ folder }).list(signal),
+      skills({ folder, runtime: fakeRuntime() }).list(signal),
     ]);
     const fields = [plain, running].map((tool) => Object.keys(Object(tool?.parameters?.properties)));
     expect(fields).toEqual([['file'], ['file', 'run', 'args']]);
-    const read = await skills({ directory }).call(
+    const read = await skills({ folder }).call(
       {
         server: 'skills',
         name: 'skill__pdf',
@@ -230,7 +230,7 @@ describe('[A-38] a skill with a runtime', () => {
   });
 
   it('is a TypeError with anything else', () => {
-    expect(() => skills({ directory, runtime: {} as CodeRuntime })).toThrow(
+    expect(() => skills({ folder, runtime: {} as CodeRuntime })).toThrow(
       new TypeError('skills: runtime must be a runtime for code, got {}'),
     );
   });

@@ -258,14 +258,11 @@ describe('the state of a Chat Completions server', () => {
   it('[V-01] [P-13] goes to no other server, tenant or key, and the turn goes on without it', async () => {
     const store = memoryStore();
     const [one, otherKey] = await Promise.all(
-      ['the first key of them all', 'a second key of its own'].map((stateKey) => start({}, { store, stateKey })),
+      ['the first key of them all', 'a second key of its own'].map((secret) => start({}, { store, secret })),
     );
-    const elsewhere = await start(
-      { baseURL: `${fake.baseURL}/other` },
-      { store, stateKey: 'the first key of them all' },
-    );
-    const others = await start({}, { stateKey: 'the first key of them all', scope: () => 'another' });
-    const sameKey = await start({}, { store, stateKey: 'the first key of them all' });
+    const elsewhere = await start({ baseURL: `${fake.baseURL}/other` }, { store, secret: 'the first key of them all' });
+    const others = await start({}, { secret: 'the first key of them all', scope: () => 'another' });
+    const sameKey = await start({}, { store, secret: 'the first key of them all' });
     const from = { url: String(one?.url) };
     expect((await twoTurns(reply, 'by id', { ...from, second: sameKey.url })).assistant).not.toEqual(bare);
     expect(notes.filter((code) => code !== 'upstream_fields_ignored')).toEqual([]);

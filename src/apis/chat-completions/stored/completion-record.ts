@@ -2,6 +2,7 @@
 
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import { runStoreWrite, type StoreWriteSettings } from '../../../engine/request/keep.ts';
+import { reportInfo } from '../../../ports/hooks.ts';
 import type { Limits } from '../../../ports/limits.ts';
 import { isUntracked } from '../../../ports/scope.ts';
 import { isId } from '../../../protocol/ids.ts';
@@ -79,7 +80,11 @@ export function completionRecord(
       const answer = shown.resource();
       if (!answer || !isId(String(answer.id))) return note(NO_COMPLETION);
       const stored = { completion: { ...asked, ...answer, metadata: asked.metadata }, messages };
-      await runStoreWrite(() => new StoredCompletions(settings.store, scope).put(stored), settings, requestId);
+      await runStoreWrite(
+        () => new StoredCompletions(settings.store, scope).put(stored),
+        settings,
+        reportInfo(request, requestId),
+      );
     },
   };
 }

@@ -5,7 +5,7 @@ import type { Placeholders } from './placeholders.ts';
 
 /** The request. */
 export interface GuardContext {
-  readonly tenant: string;
+  readonly scope: string;
   readonly requestId: string;
   readonly request: unknown;
   /** Aborted when the client leaves. */
@@ -54,6 +54,6 @@ export function reportFindings(
 ): void {
   const counts = new Map<string, number>();
   for (const rule of rules) counts.set(rule, (counts.get(rule) ?? 0) + 1);
-  const { requestId, tenant: scope } = context;
+  const { requestId, scope } = context;
   for (const [rule, count] of counts) context.report({ requestId, scope, guard: name, rule, ...at, action, count });
 }

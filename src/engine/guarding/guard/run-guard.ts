@@ -69,11 +69,11 @@ function checkedScan(scan: unknown, text: string, from: number, isEnd: boolean):
 
 /** The findings of the verdict; a block is thrown. */
 function askGuard(guard: Guard, text: string, at: GuardedPlace, context: GuardContext): MaybePromise<Inspection> {
-  const { tenant, requestId, request, signal } = context;
+  const { scope, requestId, request, signal } = context;
   // Guards stop when the client has left.
   signal.throwIfAborted();
   const controller = new AbortController();
-  const verdict = guard.inspect({ text, ...at, tenant, requestId, request, signal: controller.signal });
+  const verdict = guard.inspect({ text, ...at, scope, requestId, request, signal: controller.signal });
   if (!isPromise(verdict)) return readVerdict(verdict, guard, text);
   return awaitVerdict(guard, verdict, controller, signal).then((value) => readVerdict(value, guard, text));
 }

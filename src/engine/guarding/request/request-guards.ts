@@ -32,7 +32,7 @@ export function guardSession(
   isInputDone: boolean,
 ): GuardSession {
   const context: GuardContext = {
-    tenant: scope,
+    scope,
     requestId,
     request,
     signal,

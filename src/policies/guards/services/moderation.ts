@@ -11,7 +11,7 @@ import { isServiceKey, isServiceURL, isText, isTexts, postJson } from './post-js
 /** The service that judges: either an endpoint or a guard model; `undefined` means omitted. */
 export interface ModerationOptions extends GuardSettingsOptions {
   /** The address up to and including `/v1`, below which `/moderations` is. */
-  readonly url?: string | undefined;
+  readonly baseURL?: string | undefined;
   /** Sent as a bearer token. Default: none. */
   readonly apiKey?: string | undefined;
   /** A model server with a guard model, such as `chatCompletionsUpstream()`. */
@@ -51,7 +51,7 @@ const MAX_ANSWER_LENGTH = 4096;
 export function moderation(options: ModerationOptions): Guard {
   checkOptions('moderation', options, {
     ...GUARD_CHECKS,
-    url: isServiceURL,
+    baseURL: isServiceURL,
     apiKey: isServiceKey,
     upstream: (value) => (isRecord(value) && typeof value.stream === 'function') || 'an upstream',
     model: isText,
@@ -60,17 +60,17 @@ export function moderation(options: ModerationOptions): Guard {
     read: isFunction,
     lookahead: positiveInteger,
   });
-  const { url, upstream, model, mode, timeoutMs, onFailure, lookahead = LOOKAHEAD } = options;
-  if ((url === undefined) === (upstream === undefined))
-    throw new TypeError('moderation: one of url and upstream must be given');
+  const { baseURL, upstream, model, mode, timeoutMs, onFailure, lookahead = LOOKAHEAD } = options;
+  if ((baseURL === undefined) === (upstream === undefined))
+    throw new TypeError('moderation: one of baseURL and upstream must be given');
   if (upstream && model === undefined && !upstream.models)
     throw new TypeError('moderation: model is required with an upstream that lists no models');
-  const inspect = upstream ? modelInspection(upstream, options) : endpointInspection(String(url), options);
+  const inspect = upstream ? modelInspection(upstream, options) : endpointInspection(String(baseURL), options);
   return { name: 'moderation', mode, timeoutMs, onFailure, lookahead, inspect };
 }
 
-function endpointInspection(base: string, { apiKey, model, categories }: ModerationOptions): Guard['inspect'] {
-  const url = urlBelow(base, 'moderations');
+function endpointInspection(baseURL: string, { apiKey, model, categories }: ModerationOptions): Guard['inspect'] {
+  const url = urlBelow(baseURL, 'moderations');
   return async ({ text, signal }) => {
     const body = { input: text, ...(model === undefined ? {} : { model }) };
     const answer = await postJson({ service: 'The moderation endpoint', url, apiKey, body, signal });

@@ -9,7 +9,7 @@ import { isServiceKey, isServiceURL, isText, isTexts, postJson } from './post-js
 /** Where the analyzer runs, and what it looks for; `undefined` means omitted. */
 export interface PresidioOptions extends GuardSettingsOptions {
   /** The address of the analyzer, such as `http://localhost:5002`. */
-  readonly url: string;
+  readonly baseURL: string;
   /** A bearer token for a proxy in front of it. Default: none. */
   readonly apiKey?: string | undefined;
   /** Default: `en`. */
@@ -39,14 +39,14 @@ const isShare: OptionCheck = (value) =>
  * import { responsesRouter } from 'express-open-responses';
  * import { pii, presidio } from 'express-open-responses/guards';
  *
- * const names = presidio({ url: 'http://localhost:5002', entities: ['PERSON', 'LOCATION'] });
+ * const names = presidio({ baseURL: 'http://localhost:5002', entities: ['PERSON', 'LOCATION'] });
  * responsesRouter({ guards: { input: [pii(), names] } });
  * ```
  */
 export function presidio(options: PresidioOptions): Guard {
   checkOptions('presidio', options, {
     ...GUARD_CHECKS,
-    url: isServiceURL,
+    baseURL: isServiceURL,
     apiKey: isServiceKey,
     language: isText,
     entities: isTexts,
@@ -54,9 +54,9 @@ export function presidio(options: PresidioOptions): Guard {
     restore: boolean,
     lookahead: positiveInteger,
   });
-  const { url: base, apiKey, language = 'en', entities, scoreThreshold, ...settings } = options;
-  if (base === undefined) throw new TypeError('presidio: url is required, got undefined');
-  const url = urlBelow(base, 'analyze');
+  const { baseURL, apiKey, language = 'en', entities, scoreThreshold, ...settings } = options;
+  if (baseURL === undefined) throw new TypeError('presidio: baseURL is required, got undefined');
+  const url = urlBelow(baseURL, 'analyze');
   const terms = {
     language,
     ...(entities ? { entities } : {}),

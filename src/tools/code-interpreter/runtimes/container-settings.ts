@@ -1,12 +1,6 @@
 /** The options of `containerRuntime`, checked once. */
-import {
-  checkOptions,
-  isFunction,
-  milliseconds,
-  type OptionCheck,
-  positiveInteger,
-} from '../../../ports/host/options-check.ts';
-import { warner } from '../../../ports/host/warner.ts';
+import { isLogger, type Logger, warner } from '../../../ports/host/logger.ts';
+import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../../../ports/host/options-check.ts';
 import { PYODIDE_LIMITS, type PyodideLimits } from '../sandbox/pyodide-settings.ts';
 
 /** The limits of one container; sizes are in bytes unless stated otherwise. */
@@ -33,8 +27,8 @@ export interface ContainerRuntimeOptions {
   readonly warm?: number | undefined;
   /** Containers at the same time, ready ones included; further calls wait. Default: 8. */
   readonly maxContainers?: number | undefined;
-  /** Receives warnings for the host, such as that no container could be kept ready. Default: a process warning. */
-  readonly onWarning?: ((message: string) => void) | undefined;
+  /** Receives warnings for the host's log, such as that no container could be kept ready. Default: process warnings. */
+  readonly logger?: Logger | false | undefined;
 }
 
 /** With every default filled in. */
@@ -77,12 +71,12 @@ export function containerSettings(options: ContainerRuntimeOptions): ContainerSe
     limits: (value) => (typeof value === 'object' && value !== null) || 'an object',
     warm: (value) => (Number.isInteger(value) && Number(value) >= 0) || 'a whole number from 0',
     maxContainers: positiveInteger,
-    onWarning: isFunction,
+    logger: isLogger,
   });
-  const { image, program = 'docker', ociRuntime, limits = {}, warm = 1, maxContainers = 8, onWarning } = options;
+  const { image, program = 'docker', ociRuntime, limits = {}, warm = 1, maxContainers = 8, logger } = options;
   if (image === undefined) throw new TypeError('containerRuntime: image must be the name of an image, got undefined');
   checkOptions('containerRuntime: limits', limits, limitChecks);
   const entries = Object.entries(limits).filter(([, value]) => value !== undefined);
   const all = { ...LIMITS, ...Object.fromEntries(entries) };
-  return { image, program, ociRuntime, limits: all, warm, maxContainers, warn: warner(onWarning) };
+  return { image, program, ociRuntime, limits: all, warm, maxContainers, warn: warner(logger) };
 }

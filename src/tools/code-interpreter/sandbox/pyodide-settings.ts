@@ -1,12 +1,6 @@
 /** The options of `pyodideRuntime`, checked once. */
-import {
-  checkOptions,
-  isFunction,
-  milliseconds,
-  type OptionCheck,
-  positiveInteger,
-} from '../../../ports/host/options-check.ts';
-import { warner } from '../../../ports/host/warner.ts';
+import { isLogger, type Logger, warner } from '../../../ports/host/logger.ts';
+import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../../../ports/host/options-check.ts';
 import { ISOLATIONS, type IsolationName } from './isolation.ts';
 
 /** The limits of one container; sizes are in bytes unless stated otherwise. */
@@ -39,8 +33,8 @@ export interface PyodideRuntimeOptions {
    * which are not made to hold hostile code. Default: `bubblewrap`; without the program, creation throws.
    */
   readonly isolation?: IsolationName | undefined;
-  /** Receives warnings for the host, such as a layer of the sandbox that this machine refuses. Default: a process warning. */
-  readonly onWarning?: ((message: string) => void) | undefined;
+  /** Receives warnings for the host's log, such as a layer of the sandbox that this machine refuses. Default: process warnings. */
+  readonly logger?: Logger | false | undefined;
 }
 
 /** With every default filled in. */
@@ -83,13 +77,13 @@ export function pyodideSettings(options: PyodideRuntimeOptions): PyodideSettings
     warm: (value) => (Number.isInteger(value) && isBetween(value, 0, 1000)) || 'a whole number from 0 to 1000',
     maxContainers: positiveInteger,
     isolation: (value) => ISOLATIONS.some((name) => name === value) || "'bubblewrap' or 'process-only'",
-    onWarning: isFunction,
+    logger: isLogger,
   });
-  const { limits = {}, warm = 1, maxContainers = 8, isolation = 'bubblewrap', onWarning } = options;
+  const { limits = {}, warm = 1, maxContainers = 8, isolation = 'bubblewrap', logger } = options;
   checkOptions('pyodideRuntime: limits', limits, limitChecks);
   const entries = Object.entries(limits).filter(([, value]) => value !== undefined);
   const all = { ...PYODIDE_LIMITS, ...Object.fromEntries(entries) };
-  return { limits: all, warm, maxContainers, isolation, warn: warner(onWarning) };
+  return { limits: all, warm, maxContainers, isolation, warn: warner(logger) };
 }
 
 function isBetween(value: unknown, min: number, max: number): boolean {

@@ -1,8 +1,8 @@
 /** The options of `mcpTools`, checked once. */
 
 import { callHookSafely } from '../../../ports/hooks.ts';
+import { isLogger, type Logger, warner } from '../../../ports/host/logger.ts';
 import { boolean, checkOptions, isFunction, milliseconds, positiveInteger } from '../../../ports/host/options-check.ts';
-import { warner } from '../../../ports/host/warner.ts';
 import { installedSdk } from '../shared/client/installed.ts';
 import { ConnectionPool } from '../shared/connection-pool.ts';
 import { httpPool } from '../shared/http-pool.ts';
@@ -35,12 +35,17 @@ export interface McpToolsOptions<Req = unknown> {
   readonly onUnauthorized?: ((info: UnauthorizedInfo) => void) | undefined;
   /** Whether the model is offered `list_resources` and `read_resource` of servers that have resources. Default: false. */
   readonly resources?: boolean | undefined;
+  /**
+   * The labels of the servers that requests may name in a tool of type `mcp`, with terms of theirs for the tools; naming
+   * another is refused. Default: all.
+   */
+  readonly requestLabels?: readonly string[] | undefined;
   /** Answers what servers ask of users (`elicitation/create`). Default: such questions are refused. */
   readonly onElicit?: HostAnswers['onElicit'];
   /** Answers what servers ask of a model (`sampling/createMessage`), in the protocol's form. Default: they are refused. */
   readonly onSample?: HostAnswers['onSample'];
-  /** Receives warnings for the host, without secrets. Default: a process warning. */
-  readonly onWarning?: ((message: string) => void) | undefined;
+  /** Receives warnings for the host, without secrets, as lines of its log. Default: process warnings. */
+  readonly logger?: Logger | false | undefined;
 }
 
 /** Memory for one server's list, in characters of JSON. */
@@ -61,9 +66,11 @@ export function mcpSettings(options: McpToolsOptions<never>): HostSettings {
     maxConnectionsPerScope: positiveInteger,
     onUnauthorized: isFunction,
     resources: boolean,
+    requestLabels: (value) =>
+      (Array.isArray(value) && value.every((label) => typeof label === 'string')) || 'an array of labels',
     onElicit: isFunction,
     onSample: isFunction,
-    onWarning: (value) => typeof value === 'function' || 'a function',
+    logger: isLogger,
   });
   const { refreshMs = 60_000, idleMs = 300_000, connectTimeoutMs = 10_000 } = options;
   const { maxConnections = 256, maxConnectionsPerScope = 16, onUnauthorized = () => {} } = options;
@@ -72,7 +79,7 @@ export function mcpSettings(options: McpToolsOptions<never>): HostSettings {
     refreshMs,
     idleMs,
     connectTimeoutMs,
-    warn: warner(options.onWarning),
+    warn: warner(options.logger),
     owner: 'mcpTools',
     retries: true,
     listCharacters: LIST_CHARACTERS,
@@ -80,6 +87,7 @@ export function mcpSettings(options: McpToolsOptions<never>): HostSettings {
     schemas: 'trusted',
     questions: {},
     resources: options.resources ?? false,
+    requestLabels: options.requestLabels,
     openPool: () => httpPool(connectTimeoutMs),
   };
   return {

@@ -1,13 +1,7 @@
 /** The options of `remoteMcp`, checked once. */
 
-import {
-  checkOptions,
-  isFunction,
-  milliseconds,
-  type OptionCheck,
-  positiveInteger,
-} from '../../../ports/host/options-check.ts';
-import { warner } from '../../../ports/host/warner.ts';
+import { isLogger, type Logger, warner } from '../../../ports/host/logger.ts';
+import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../../../ports/host/options-check.ts';
 import { type EgressGuard, type EgressResources, egressGuard } from '../../egress/egress-guard.ts';
 import type { EgressPolicy } from '../../egress/policy.ts';
 import { installedSdk } from '../shared/client/installed.ts';
@@ -30,8 +24,8 @@ export interface RemoteMcpOptions {
   readonly maxServersPerScope?: number | undefined;
   /** Maximum number of connections. Default: 256. */
   readonly maxServers?: number | undefined;
-  /** Receives broken connections and omitted tools, without secrets. Default: no warnings, because untrusted callers cause them. */
-  readonly onWarning?: ((message: string) => void) | undefined;
+  /** Receives broken connections and omitted tools, without secrets, as lines of the host's log. Default: no lines, because untrusted callers cause them. */
+  readonly logger?: Logger | false | undefined;
 }
 
 /** How connections are kept, with every default filled in. */
@@ -54,13 +48,13 @@ const CHECKS: Readonly<Record<keyof RemoteMcpOptions, OptionCheck>> = {
   idleMs: milliseconds,
   maxServersPerScope: positiveInteger,
   maxServers: positiveInteger,
-  onWarning: isFunction,
+  logger: isLogger,
 };
 
 /** Fills in the defaults; throws a `TypeError` that names the option. */
 export function remoteSettings(options: RemoteMcpOptions): RemoteSettings {
   checkOptions('remoteMcp', options, CHECKS);
-  const { egress, egressResources, idleMs = 60_000, onWarning = () => {} } = options;
+  const { egress, egressResources, idleMs = 60_000, logger = false } = options;
   return {
     idleMs,
     maxServers: options.maxServers ?? 256,
@@ -71,7 +65,7 @@ export function remoteSettings(options: RemoteMcpOptions): RemoteSettings {
       idleMs,
       refreshMs: options.refreshMs ?? 60_000,
       connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
-      warn: warner(onWarning),
+      warn: warner(logger),
       // The next request tries again; nobody else waits for an untrusted server.
       retries: false,
       listCharacters: LIST_CHARACTERS,

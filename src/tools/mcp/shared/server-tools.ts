@@ -129,7 +129,9 @@ export class ServerTools {
     const ofResources = this.settings.resources && session.hasResources ? resourceTools(this.label) : [];
     const readers = ofResources.filter(({ name }) => !names.has(name) && this.server.allows(name));
     const { protocol } = this.connection;
-    this.tools = [...tools, ...readers].map((tool) => ({ ...tool, protocol }));
+    const mayName = this.settings.requestLabels?.includes(this.label) ?? true;
+    const facts = { protocol, ...(mayName ? {} : { requestsMayName: false }) };
+    this.tools = [...tools, ...readers].map((tool) => ({ ...tool, ...facts }));
     this.resourceNames = new Set(readers.map(({ name }) => name));
     this.unusable = unusable;
     this.listedAt = Date.now();

@@ -27,6 +27,8 @@ export interface McpSettings {
   readonly questions: Questions;
   /** Whether the model is offered to list and read the servers' resources. */
   readonly resources: boolean;
+  /** The labels of the servers that requests may name; undefined for all. */
+  readonly requestLabels?: readonly string[] | undefined;
   /** Opens the sockets of one session over HTTP. */
   readonly openPool: () => HttpPool;
 }

@@ -29,7 +29,6 @@ export interface ServerEntry {
 /** The settings that decide which servers a request may name. */
 interface ServerSettings {
   readonly remoteMcp?: RemoteServers | undefined;
-  readonly mcpLabels?: readonly string[] | undefined;
 }
 
 const filterSchema = lazily((z) =>
@@ -75,16 +74,15 @@ type Entry = z.infer<ReturnType<typeof entrySchema>>;
 const MAX_URLS = 16;
 
 /**
- * The servers that the request names, in its order; `hosted` are the labels of the host's own. Entries that this server
+ * The servers that the request names, in its order; `hosted` are the labels of the host's own, and whether requests may name each. Entries that this server
  * is not configured for are left out, and noted like all tools that this server cannot run. Throws `ApiError` naming the
  * field at fault; its message quotes no secret.
  */
 export function serverEntries(
   tools: readonly JsonObject[],
-  hosted: ReadonlySet<string>,
-  settings: ServerSettings,
+  hosted: ReadonlyMap<string, boolean>,
+  { remoteMcp }: ServerSettings,
 ): readonly ServerEntry[] {
-  const { remoteMcp, mcpLabels } = settings;
   const urls = remoteMcp ? tools.filter((tool) => tool.type === 'mcp' && tool.server_url).length : 0;
   if (urls > MAX_URLS) {
     const message = `The request names ${urls} MCP servers by URL; it may name at most ${MAX_URLS}.`;
@@ -96,10 +94,9 @@ export function serverEntries(
     if (tool.type !== 'mcp') continue;
     if (!remoteMcp) {
       if (tool.server_url || tool.connector_id || tool.tunnel_id) continue;
-      const isHosted = typeof tool.server_label === 'string' && hosted.has(tool.server_label);
-      if (mcpLabels === undefined && !isHosted) continue;
+      if (typeof tool.server_label !== 'string' || !hosted.has(tool.server_label)) continue;
     }
-    entries.push(readServerEntry(tool, index, hosted, settings));
+    entries.push(readServerEntry(tool, index, hosted));
   }
   for (const { label, param } of entries) {
     if (labels.has(label))
@@ -111,12 +108,7 @@ export function serverEntries(
   return entries;
 }
 
-function readServerEntry(
-  tool: JsonObject,
-  index: number,
-  hosted: ReadonlySet<string>,
-  { mcpLabels = [...hosted] }: ServerSettings,
-): ServerEntry {
+function readServerEntry(tool: JsonObject, index: number, hosted: ReadonlyMap<string, boolean>): ServerEntry {
   const { success, data, error } = entrySchema().safeParse(tool);
   if (!success) throw invalid(error.issues, tool, ['tools', index]);
   const { server_label: label, server_url: url, connector_id: connector, tunnel_id: tunnel } = data;
@@ -142,7 +134,7 @@ function readServerEntry(
     // The host's own servers receive the host's own headers.
     const secret = (['headers', 'authorization'] as const).find((field) => data[field]);
     if (secret) throw fault('invalid_value', secret, `'${secret}' has no meaning without a 'server_url'.`);
-    if (!hosted.has(label) || !mcpLabels.includes(label))
+    if (!hosted.get(label))
       throw fault('invalid_value', 'server_label', `This server has no tools under the label '${label}'.`);
   }
   const remote = url ? { label, url, headers: remoteHeaders(data, fault), param } : undefined;

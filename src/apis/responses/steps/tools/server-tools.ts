@@ -46,8 +46,12 @@ export function toolsetOnTerms(named: readonly JsonObject[], toolset: Toolset): 
   );
 }
 
-function serverLabels(tools: readonly ToolsetEntry[]): ReadonlySet<string> {
-  return new Set(tools.map(({ tool }) => tool.server));
+/** The labels of the servers, and whether requests may name each: one tool that they may not name is enough. */
+function serverLabels(tools: readonly ToolsetEntry[]): ReadonlyMap<string, boolean> {
+  const labels = new Map<string, boolean>();
+  for (const { tool } of tools)
+    labels.set(tool.server, (labels.get(tool.server) ?? true) && tool.requestsMayName !== false);
+  return labels;
 }
 
 async function openServer(

@@ -2,9 +2,9 @@
 import { isRecord } from '../../protocol/record.ts';
 
 /** The APIs; that of Anthropic is only known by its path. */
-export type Dialect = 'responses' | 'chat-completions' | 'messages';
+export type ApiName = 'responses' | 'chat-completions' | 'messages';
 
-const BY_PATH: readonly (readonly [RegExp, Dialect])[] = [
+const BY_PATH: readonly (readonly [RegExp, ApiName])[] = [
   [/\/responses$/, 'responses'],
   [/\/chat\/completions$/, 'chat-completions'],
   [/\/messages(\/count_tokens)?$/, 'messages'],
@@ -13,17 +13,17 @@ const BY_PATH: readonly (readonly [RegExp, Dialect])[] = [
 const OTHER_APIS = /\/(embeddings|moderations|audio\/\w+)$/;
 
 /** Decided by the path if it is OpenAI's, otherwise by the body; undefined for none of them. */
-export function detectDialect(url: string | undefined, body: unknown): Dialect | undefined {
+export function detectApi(url: string | undefined, body: unknown): ApiName | undefined {
   // Bytes that the host has read and not parsed are left unchanged.
   if (!isRecord(body) || ArrayBuffer.isView(body)) return undefined;
-  return OTHER_APIS.test(lenientPath(url)) ? undefined : textDialect(url, body);
+  return OTHER_APIS.test(lenientPath(url)) ? undefined : textApi(url, body);
 }
 
 /**
  * The same, whatever else the path may be called: the client chooses the path, and what it is called for the handler may be
  * another thing than what it is called here.
  */
-export function textDialect(url: string | undefined, body: unknown): Dialect | undefined {
+export function textApi(url: string | undefined, body: unknown): ApiName | undefined {
   const path = lenientPath(url);
   const found = BY_PATH.find(([pattern]) => pattern.test(path));
   if (found) return found[1];

@@ -47,7 +47,7 @@ import { vectorStatements } from './vector-sql.ts';
 import { wordSearch } from './word-search.ts';
 
 /** The database and the language of its full-text search; `undefined` means the default. */
-export interface PgVectorsOptions {
+export interface PostgresVectorsOptions {
   /** A pool of the package `pg`; it may be that of `postgresStore`. The host listens to its `error` events and ends it. */
   readonly pool: PostgresPool;
   /** The prefix of every table's name, as for `postgresStore`. Default: `open_responses_`. */
@@ -65,16 +65,21 @@ const isLanguage: OptionCheck = (value) =>
  * Compares the query with every embedding of the searched vector stores, so results are exact. The database needs the extension
  * `vector`. Throws a `TypeError` for a bad option.
  */
-export function pgVectors(options: PgVectorsOptions): VectorIndex {
-  checkOptions('pgVectors', options, { pool: isPool, tablePrefix: isPrefix, language: isLanguage, now: isFunction });
-  if (options.pool === undefined) throw new TypeError('pgVectors: pool is missing, got undefined');
-  return new PgVectors(options);
+export function postgresVectors(options: PostgresVectorsOptions): VectorIndex {
+  checkOptions('postgresVectors', options, {
+    pool: isPool,
+    tablePrefix: isPrefix,
+    language: isLanguage,
+    now: isFunction,
+  });
+  if (options.pool === undefined) throw new TypeError('postgresVectors: pool is missing, got undefined');
+  return new PostgresVectors(options);
 }
 
 /** A row of any of the tables: numbers that are `bigint` come as texts. */
 type Row = Readonly<Record<string, string | number | null>>;
 
-class PgVectors implements VectorIndex {
+class PostgresVectors implements VectorIndex {
   readonly name = 'postgres';
   private readonly pool: PostgresPool;
   private readonly tables: VectorTables;
@@ -83,7 +88,7 @@ class PgVectors implements VectorIndex {
   private readonly now: () => number;
   private ready: Promise<void> | undefined;
 
-  constructor({ pool, tablePrefix = 'open_responses_', language = 'simple', now = Date.now }: PgVectorsOptions) {
+  constructor({ pool, tablePrefix = 'open_responses_', language = 'simple', now = Date.now }: PostgresVectorsOptions) {
     this.pool = pool;
     this.tables = vectorTables(tablePrefix);
     this.sql = vectorStatements(this.tables);

@@ -1,0 +1,64 @@
+/** The options of the middlewares. */
+
+import {
+  functionTools,
+  type GuardMiddlewareOptions,
+  guard,
+  injectTools,
+  type MiddlewareOptions,
+} from '../../../src/index.ts';
+import { pii } from '../../../src/policies/guards/index.ts';
+import { type HostRequest, type Step, withHost } from './host.ts';
+
+const tools = functionTools({ now: { execute: () => 'noon' } });
+
+/** The tools in the body that reaches the handler behind the middleware. */
+async function toolsBehind(options: MiddlewareOptions): Promise<unknown> {
+  const bodies: unknown[] = [];
+  const answering: Step = (req: HostRequest, res) => {
+    bodies.push(req.body);
+    res.end('{}');
+  };
+  const body = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'When?' }] };
+  await withHost([injectTools({ ...options, tools }) as Step, answering], async ({ post }) => {
+    await (await post(body, { path: '/elsewhere' })).text();
+  });
+  return bodies;
+}
+
+describe('the option api of a middleware', () => {
+  it('decides the API where the path does not show it', async () => {
+    expect(await toolsBehind({})).toMatchObject([{ tools: [{ type: 'function', function: { name: 'now' } }] }]);
+    expect(await toolsBehind({ api: 'messages' })).toMatchObject([{ tools: [{ name: 'now', input_schema: {} }] }]);
+  });
+
+  it("is independent of the routers' dialect, which one object of options may have too", async () => {
+    const options: MiddlewareOptions = { api: 'messages', dialect: 'tokligence' };
+    expect(await toolsBehind(options)).toMatchObject([{ tools: [{ name: 'now', input_schema: {} }] }]);
+  });
+
+  it.each([
+    [{ api: 'chat' }, "injectTools: api must be one of 'responses', 'chat-completions', 'messages', got 'chat'"],
+    [{ dialect: 'messages' }, 'injectTools: dialect must be one of'],
+  ])('is a TypeError that quotes a bad value: %j', (options, message) => {
+    // The cast: a host's options need not be type-checked.
+    expect(() => injectTools(options as MiddlewareOptions)).toThrow(message);
+  });
+});
+
+describe('the option guards of the middleware guard', () => {
+  it.each([
+    [{ input: [pii()] }, "guard: unknown option 'input'"],
+    [{ guards: { answers: [pii()] } }, "guard: guards: unknown option 'answers'; known are input, output, tools"],
+    [{ guards: { output: pii() } }, 'guard: guards: output must be a list of guards, got'],
+    [{ guards: { output: [] } }, 'guard: guards must have a guard in one of input, output and tools, got none'],
+    [{}, 'guard: guards must have a guard in one of input, output and tools, got none'],
+  ])('is a TypeError that names what is wrong: %j', (options, message) => {
+    // The cast: a host's options need not be type-checked.
+    expect(() => guard(options as unknown as GuardMiddlewareOptions)).toThrow(message);
+  });
+
+  it("takes the routers' tools beside it, in one object of options for both", () => {
+    expect(() => guard({ guards: { input: [pii()] }, tools })).not.toThrow();
+  });
+});
