@@ -40,7 +40,7 @@ const options = {
   upstream,
   hooks: { onError() {} },
   logger: false,
-  stateKey: 'a key for all of the soak',
+  secret: 'a key for all of the soak',
   limits: { turns: { eventsTtlMs: 5000 } },
 };
 

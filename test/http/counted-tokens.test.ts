@@ -127,7 +127,7 @@ describe('a model server that counts', () => {
 
   it('[O-10] is not asked where the host counts itself', async () => {
     const answers = { '/tokenize': { count: 42, tokens: [1], max_model_len: 2048 } };
-    const asked = await found('vllm', answers, { tokens: { count: (text: string) => text.length } });
+    const asked = await found('vllm', answers, { countTokens: (text: string) => text.length });
     expect(await counted({ input: GERMAN })).toBeGreaterThan(42);
     expect(asked.map(({ path }) => path)).not.toContain('/tokenize');
   });
