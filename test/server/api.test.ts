@@ -192,7 +192,7 @@ describe('express-open-responses/core', () => {
     const names = Object.keys(core).filter((name) => !shared.some(([both]) => both === name));
     expect([names.toSorted(), shared.length]).toEqual([
       ['createChatCompletions', 'createMessages', 'createResponses'],
-      8,
+      7,
     ]);
   });
 });
