@@ -1,6 +1,7 @@
 /** The port that stores uploaded files and finds them again, by tenant. */
 import { ApiError } from '../../protocol/errors.ts';
 import type { MaybePromise, ResponseKey } from '../background/response-key.ts';
+import { withMethods } from '../host/options-check.ts';
 
 /** What a client declares about a file; it may follow the bytes. */
 export interface FileDetails {
@@ -112,6 +113,9 @@ export class FileQuotaExceeded extends ApiError {
     });
   }
 }
+
+/** Whether the value has the methods of a store of files. */
+export const isFileStore = withMethods('put', 'get', 'read', 'list', 'delete', 'usage');
 
 /** Throws `FileQuotaExceeded` unless a file of so many bytes fits. */
 export function checkQuota(used: FileUsage, bytes: number, quota: FileUsage | undefined): void {

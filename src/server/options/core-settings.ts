@@ -3,6 +3,7 @@
 import { stateSealer } from '../../apis/endpoint/provider-state.ts';
 import { type CompactionSettings, compactionSettings } from '../../engine/compaction/settings.ts';
 import { type GuardSettings, guardSettings } from '../../engine/guarding/guard/settings.ts';
+import { type Activity, activity } from '../../engine/request/activity.ts';
 import { tokenSettings } from '../../engine/tokens/settings.ts';
 import { fromHost } from '../../ports/host/host-error.ts';
 import { checkOptions } from '../../ports/host/options-check.ts';
@@ -34,6 +35,8 @@ export interface CoreSettings
   readonly guards: GuardSettings | undefined;
   readonly upstream: Upstream;
   readonly store: ResponseStore;
+  /** The turns that run, whichever API or connection began them: one set of places for all that share these settings. */
+  readonly turns: Activity;
   readonly onStoreError: 'fail' | 'continue';
   readonly stateSealer: Sealer;
   readonly durable: boolean;
@@ -88,6 +91,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     toolItems: options.toolItems ?? 'hidden',
     guards: guardSettings(`${owner}: guards`, options.guards),
     limits: allLimits,
+    turns: activity(allLimits),
     onStoreError: options.onStoreError ?? 'fail',
     stateSealer: stateSealer(key),
     engine: options.engine,

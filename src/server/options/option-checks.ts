@@ -1,6 +1,7 @@
 /** The checks of the options that all routers and adapters share. */
 
 import { DIALECTS } from '../../apis/dialects/dialects.ts';
+import { isFileStore } from '../../ports/files/file-store.ts';
 import { isLogger } from '../../ports/host/logger.ts';
 import {
   anyMilliseconds,
@@ -16,7 +17,6 @@ import { DEFAULT_LIMITS } from '../../ports/limits.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { millisecondsOrNever } from './heartbeat-options.ts';
 import type { AnyCoreOptions } from './options.ts';
-import { isFileStore } from './plain-api.ts';
 
 const isProvider = (value: unknown) => withMethods('list', 'call')(value) === true;
 
