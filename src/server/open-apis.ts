@@ -160,7 +160,9 @@ export function openApis(owner: string, given: ApisOptions<never>, scope: AnySco
   async function closeAll({ server, ...closeOptions }: CloseOptions): Promise<void> {
     // First: a page that stays open would keep its connection.
     inspector?.close();
-    await drain({ ...closeOptions, ...(server && { server }) });
+    const drained = drain({ ...closeOptions, ...(server && { server }) });
+    // What cannot be drained is closed all the same.
+    await Promise.allSettled([drained]);
     if (server) await closeServer(server);
     const { tools, remoteMcp, documents, fileFetcher, budget, engine, store } = options;
     const providers = typeof tools === 'function' ? [] : [tools].flat();
@@ -176,6 +178,7 @@ export function openApis(owner: string, given: ApisOptions<never>, scope: AnySco
       core.files,
       store,
     ]);
+    await drained;
   }
 
   return {

@@ -15,6 +15,8 @@ import { createInspector } from 'express-open-responses/inspector';
 import { createVectorStores, memoryVectors } from 'express-open-responses/vector-stores';
 import { attachResponsesWebSocket } from 'express-open-responses/websocket';
 import { WebSocket } from 'ws';
+import { requestIn, requestText } from '../../src/apis/background/stored-request.ts';
+import { stateSealer } from '../../src/apis/endpoint/provider-state.ts';
 import { chatCompletionsRouter, messagesRouter, type OpenResponsesOptions, responsesRouter } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { startFakeUpstream } from '../../src/testing/index.ts';
@@ -225,6 +227,21 @@ describe('close', () => {
     await expect(api.close()).rejects.toThrow('store does not close');
   });
 
+  it('closes everything even where the drain fails, and says so', async () => {
+    const closed: string[] = [];
+    const engine = {
+      name: 'broken',
+      takesOver: false,
+      start() {},
+      submit: async () => {},
+      release: async () => {},
+      close: () => Promise.reject(new Error('engine does not close')),
+    };
+    const api = openResponses({ upstream: closable({ ...says }, closed, 'upstream'), engine: engine as never });
+    await expect(api.close()).rejects.toThrow('engine does not close');
+    expect(closed).toEqual(['upstream']);
+  });
+
   it('ends the connections of the WebSocket', async () => {
     const { api, server, url } = await serve({ upstream: says });
     const socket = new WebSocket(`${url.replace('http', 'ws')}/v1/responses`);
@@ -338,6 +355,30 @@ describe('the request that the functions of the host receive', () => {
     const body = JSON.stringify({ model: 'm', input: 'Hi' });
     await api.fetch(new Request('http://app/responses', { method: 'POST', headers, body }));
     expect(seen).toEqual(['http', 'websocket', 'http']);
+  });
+});
+
+describe('the request of a response that another process began', () => {
+  it('says so to the functions of the host', () => {
+    const sealed = stateSealer('a secret of sixteen bytes');
+    const key = { scope: 'ada', id: 'resp_1' };
+    const headers = new Headers({ 'x-team': 'support' });
+    const begun = {
+      body: { model: 'm' },
+      params: {},
+      query: {},
+      headers,
+      requestId: 'req_1',
+      signal: new AbortController().signal,
+    };
+    const { request } = requestIn(requestText({ ...begun, scope: 'ada' }, key.id, sealed), key, sealed);
+    expect(request).toEqual({
+      via: 'restored',
+      method: 'POST',
+      url: '/responses',
+      headers: { 'x-team': 'support' },
+      body: { model: 'm' },
+    });
   });
 });
 
