@@ -55,7 +55,7 @@ async function asked(handler, path, body) {
 }
 
 async function measure(rounds) {
-  const { chatCompletionsUpstream, toWebHandler } = await import('../dist/esm/core.js');
+  const { chatCompletionsUpstream, openResponses } = await import('../dist/esm/core.js');
   const model = fork(fileURLToPath(import.meta.url), ['--model']);
   const [port] = await once(model, 'message');
   const upstream = chatCompletionsUpstream({ baseURL: `http://127.0.0.1:${port}/v1` });
@@ -67,7 +67,12 @@ async function measure(rounds) {
   console.log('| tools | offered | bytes | tokens | ms CPU |\n|---|---|---|---|---|');
   for (const count of [10, 100, 1_000]) {
     for (const [name, isDeferred] of ways) {
-      const handler = toWebHandler({ upstream, tools: toolsOf(count, isDeferred), scope: () => 'one', logger: false });
+      const handler = openResponses({
+        upstream,
+        tools: toolsOf(count, isDeferred),
+        scope: () => 'one',
+        logger: false,
+      }).fetch;
       const body = { model: 'm', input: 'Which issues are open?', store: false };
       const { input_tokens: tokens } = await asked(handler, '/responses/input_tokens', body);
       const answer = await asked(handler, '/responses', body);

@@ -1,10 +1,12 @@
 /** The names that the entries with and without Express have in common, in one list. */
 
 export type { RestoredRequest } from './apis/background/stored-request.ts';
+export type { Api, ApiHost, ApiStatus, OpenApi } from './apis/endpoint/api.ts';
 export type { CompactionOptions } from './engine/compaction/settings.ts';
 export type { DrainOptions } from './engine/request/activity.ts';
+export type { NodeHeaders } from './engine/request/endpoint-request.ts';
 export type { TextCounter } from './engine/tokens/tokenizer.ts';
-export { toWebHandler, type WebHandler, type WebHandlerOptions } from './hosts/web/to-web-handler.ts';
+export type { AnyRequest, WebSocketRequest } from './hosts/node/host-requests.ts';
 export type { BackgroundEngine, BackgroundWorker, ClaimedRun } from './ports/background/background-engine.ts';
 export type {
   ClaimedLog,
@@ -125,8 +127,17 @@ export type {
 } from './protocol/model-request.ts';
 export type { Note } from './protocol/note.ts';
 export type { JsonObject } from './protocol/record.ts';
+export type { Reply } from './protocol/reply.ts';
 export type { CallIdForm } from './protocol/tool-calls/names/call-ids.ts';
 export type { SchemaDialect } from './protocol/tool-schemas/dialects.ts';
+export type { ClosableServer } from './server/close-parts.ts';
+export type {
+  ApisOptions,
+  CloseOptions,
+  ObservingInspector,
+  OpenResponses,
+  OpenStatus,
+} from './server/open-apis.ts';
 export type { BackgroundOptions } from './server/options/background-options.ts';
 export type { HeartbeatOptions } from './server/options/heartbeat-options.ts';
 export type {
@@ -139,6 +150,9 @@ export type {
 export type { CoreOptions, DialectOf } from './server/options/options.ts';
 export type { Prompts } from './server/options/prompt-source.ts';
 export type { ShowOptions } from './server/options/show-options.ts';
+export type { Failure } from './server/requests/health.ts';
+export type { ApiRequest } from './server/served-routes.ts';
+export type { RouterStatus } from './server/status.ts';
 export type { MemoryConversations } from './stores/memory/conversations.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts';
 export {

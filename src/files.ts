@@ -1,7 +1,16 @@
 /** OpenAI's Files API: the router, and where files are kept. */
+export type { Api, ApiHost, ApiStatus, OpenApi } from './apis/endpoint/api.ts';
+export { type FilesOptions, filesApi } from './apis/files/files-api.ts';
 export type { FileQuota } from './apis/files/limits.ts';
-export { type FilesRouterOptions, filesRouter } from './hosts/express/files-router.ts';
+export type { DrainOptions } from './engine/request/activity.ts';
+export {
+  type FilesRouter,
+  type FilesRouterOptions,
+  type FilesStatus,
+  filesRouter,
+} from './hosts/express/files-router.ts';
 export type { Scope } from './hosts/express/handle.ts';
+export type { HostRequest } from './hosts/express/host-request.ts';
 export type {
   ByteRange,
   FileDetails,
@@ -16,8 +25,6 @@ export type { Hooks } from './ports/hooks.ts';
 export type { LogFields, Logger } from './ports/host/logger.ts';
 export type { MaybePromise, ResponseKey } from './ports/store.ts';
 export { StoreError, type StoreErrorCode } from './ports/store-error.ts';
-export { createFiles, type FilesOptions } from './server/files-api.ts';
-export type { ApiRequest, ServedApi } from './server/served-routes.ts';
 export { type DiskFilesOptions, diskFiles } from './stores/disk/disk-files.ts';
 export { type MemoryFilesOptions, memoryFiles } from './stores/memory/memory-files.ts';
 export { type PostgresFilesOptions, postgresFiles } from './stores/postgres/postgres-files.ts';

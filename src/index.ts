@@ -4,7 +4,13 @@ export * from './common.ts';
 export type { Repair, RepairCode } from './engine/history/repair.ts';
 export { chatCompletionsRouter } from './hosts/express/chat-completions-router.ts';
 export type { Scope } from './hosts/express/handle.ts';
+export type { HostRequest } from './hosts/express/host-request.ts';
 export { messagesRouter } from './hosts/express/messages-router.ts';
+export {
+  type OpenResponsesOptions,
+  type OpenResponsesRouter,
+  openResponses,
+} from './hosts/express/open-responses.ts';
 export { responsesRouter } from './hosts/express/responses-router.ts';
 export type { DrainableRouter, RouterOptions } from './hosts/express/router.ts';
 export type { ApiName } from './hosts/middleware/api.ts';
@@ -16,11 +22,9 @@ export { loadHistory } from './hosts/middleware/load-history.ts';
 export type { MiddlewareOptions } from './hosts/middleware/options.ts';
 export { PASSED_PATHS, type PassThroughOptions, passThroughRouter } from './hosts/middleware/pass-through.ts';
 export { recordTurn } from './hosts/middleware/record-turn.ts';
-export { type RunToolsOptions, runTools } from './hosts/middleware/run-tools.ts';
+export { type DrainableMiddleware, type RunToolsOptions, runTools } from './hosts/middleware/run-tools.ts';
 export { type ValidateMessagesOptions, validateMessages } from './hosts/middleware/validate-messages.ts';
 export type { NodeHandler } from './hosts/node/handler-answer.ts';
 export type { NodeRequest, ScopeOf } from './hosts/node/node-request.ts';
 export type { ServerProtocol } from './ports/tool-provider.ts';
-export type { Failure } from './server/requests/health.ts';
-export type { RouterStatus } from './server/status.ts';
 export { inProcessEngine } from './stores/queues/in-process/in-process-engine.ts';

@@ -1,8 +1,10 @@
 /** OpenAI's vector stores and the tool `file_search`: the router, the index, and the model that embeds. */
 
+export type { Api, ApiHost, ApiStatus, OpenApi } from './apis/endpoint/api.ts';
 export {
   createVectorStores,
   type IndexingOptions,
+  type VectorStores,
   type VectorStoresOptions,
 } from './apis/vector-stores/create-vector-stores.ts';
 export type { EmbeddingsOptions } from './apis/vector-stores/embeddings/embeddings-server.ts';
@@ -11,8 +13,8 @@ export type { VectorStoreQuota } from './apis/vector-stores/limits.ts';
 export type { SearchWeights } from './engine/indexing/fuse.ts';
 export type { Search } from './engine/indexing/search.ts';
 export type { SearchTerms } from './engine/indexing/search-terms.ts';
-export type { VectorStores } from './engine/indexing/vector-stores.ts';
 export type { Scope } from './hosts/express/handle.ts';
+export type { HostRequest } from './hosts/express/host-request.ts';
 export { type VectorStoresRouterOptions, vectorStoresRouter } from './hosts/express/vector-stores-router.ts';
 export type { FileStore } from './ports/files/file-store.ts';
 export type { TextDocument, TextReader } from './ports/files/text-reader.ts';
@@ -49,8 +51,6 @@ export type {
   VectorPage,
   VectorPageQuery,
 } from './ports/vectors/vector-index.ts';
-export type { ApiRequest, ServedApi } from './server/served-routes.ts';
-export { createVectorStoresApi, type VectorStoresApiOptions } from './server/vector-stores-api.ts';
 export { type MemoryVectorsOptions, memoryVectors } from './stores/memory/memory-vectors.ts';
 export { type PostgresVectorsOptions, postgresVectors } from './stores/postgres/postgres-vectors.ts';
 export type { PostgresClient, PostgresPool, PostgresQueries } from './stores/postgres/schema.ts';

@@ -16,7 +16,7 @@ serve(async (port) => {
   const options = await withOption({ upstream, store: ours.memoryStore(), tools: await toolsOf(ours) });
   if (api === 'core') {
     const core = await import('express-open-responses/core');
-    return bare(core.createResponses(options));
+    return bare(core.openResponses(options));
   }
   const { default: express } = await import('express');
   const router = api === 'chat' ? ours.chatCompletionsRouter(options) : ours.responsesRouter(options);

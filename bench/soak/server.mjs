@@ -64,7 +64,7 @@ const mounts = {
 const inspector = createInspector({ maxResponses: KEPT, maxBytes: 4 * 1024 * 1024 });
 for (const [name, own] of Object.entries(mounts)) {
   const all = inspector.observe({ ...options, ...own });
-  app.use(`/${name}/v1`, ours.responsesRouter(all), ours.chatCompletionsRouter(all), ours.messagesRouter(all));
+  app.use(`/${name}/v1`, ours.openResponses(all).router);
 }
 // As many uploads as there are clients, all of which are one tenant.
 const files = { files: diskFiles({ folder: join(folder, 'files') }), quota: { uploads: 64 } };
@@ -72,7 +72,11 @@ app.use('/memory/v1', filesRouter({ ...files, logger: false }));
 app.use('/inspect', inspector.router);
 const server = createServer(app);
 server.keepAliveTimeout = 0;
-attachResponsesWebSocket(server, { ...options, ...mounts.memory, background: undefined, path: '/memory/v1/responses' });
+attachResponsesWebSocket(
+  server,
+  { ...options, ...mounts.memory, background: undefined },
+  { path: '/memory/v1/responses' },
+);
 
 server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port, mounts: Object.keys(mounts) }));
 process.once('disconnect', () => process.exit());

@@ -1,5 +1,5 @@
 /** The OpenAI API at /v1 of Bun's server, behind the app's own authentication. */
-import { toWebHandler } from 'express-open-responses/core';
+import { openResponses } from 'express-open-responses/core';
 
 const users = new Map([
   ['Bearer key-of-ada', 'ada'],
@@ -7,7 +7,7 @@ const users = new Map([
 ]);
 const userOf = ({ headers }: Request): string | undefined => users.get(headers.get('authorization') ?? '');
 
-const openai = toWebHandler({ basePath: '/v1', scope: (request) => userOf(request) ?? '' });
+const api = openResponses({ basePath: '/v1', scope: (request) => userOf(request) ?? '' });
 
 const server = Bun.serve({
   port: process.env.PORT ?? 3000,
@@ -15,11 +15,11 @@ const server = Bun.serve({
   idleTimeout: 0,
   routes: {
     '/v1/*': (request) => {
-      if (userOf(request)) return openai(request);
+      if (userOf(request)) return api.fetch(request);
       const error = { message: 'Unknown API key.', type: 'invalid_request_error', code: null, param: null };
       return Response.json({ error }, { status: 401 });
     },
   },
 });
 
-process.once('SIGTERM', () => openai.drain().then(() => server.stop()));
+process.once('SIGTERM', () => api.close().then(() => server.stop()));

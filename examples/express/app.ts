@@ -1,7 +1,7 @@
-/** An ordinary Express app with logging, authentication and a route of its own, in which the Responses API is mounted. */
+/** An ordinary Express app with logging, authentication and a route of its own, in which all APIs are mounted. */
 import { randomUUID } from 'node:crypto';
-import express, { type Express, type RequestHandler } from 'express';
-import type { DrainableRouter } from 'express-open-responses';
+import express, { type Express } from 'express';
+import type { OpenResponsesRouter } from 'express-open-responses';
 import type { Inspector } from 'express-open-responses/inspector';
 import type { Logger } from 'pino';
 import { pinoHttp } from 'pino-http';
@@ -9,24 +9,20 @@ import { requireApiKey } from './require-api-key.ts';
 
 /** The parts of the app. */
 export interface AppParts {
-  readonly responses: DrainableRouter;
-  readonly chatCompletions: DrainableRouter;
-  readonly messages: DrainableRouter;
-  /** The routers of files and vector stores. */
-  readonly files: readonly RequestHandler[];
+  readonly api: Pick<OpenResponsesRouter, 'router'>;
   readonly inspector: Inspector;
   readonly apiKeys: readonly string[];
   readonly log: Logger;
 }
 
 /** The app. Only the API requires a key; the inspector answers only this machine. */
-export function createApp({ responses, chatCompletions, messages, files, inspector, apiKeys, log }: AppParts): Express {
+export function createApp({ api, inspector, apiKeys, log }: AppParts): Express {
   const app = express();
   app.use(pinoHttp({ logger: log, genReqId, serializers }));
   app.get('/health', (_req, res) => {
     res.json({ status: 'ok' });
   });
-  app.use('/v1', requireApiKey(apiKeys), responses, chatCompletions, messages, ...files);
+  app.use('/v1', requireApiKey(apiKeys), api.router);
   app.use('/inspect', inspector.router);
   return app;
 }

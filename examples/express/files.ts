@@ -2,23 +2,17 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { RequestHandler } from 'express';
-import type { ToolProvider } from 'express-open-responses';
-import { diskFiles, type FileStore, filesRouter } from 'express-open-responses/files';
-import {
-  createVectorStores,
-  fileSearch,
-  memoryVectors,
-  vectorStoresRouter,
-} from 'express-open-responses/vector-stores';
+import type { Api, ToolProvider } from 'express-open-responses';
+import { diskFiles, filesApi } from 'express-open-responses/files';
+import { createVectorStores, fileSearch, memoryVectors } from 'express-open-responses/vector-stores';
 import type { Embeddings } from './settings.ts';
 
-/** The store of uploaded files, the routers that serve them, and the tools that search them. */
+/** The APIs of uploaded files and vector stores, and the tools that search them. */
 export interface OpenFiles {
-  readonly files: FileStore;
-  readonly routers: readonly RequestHandler[];
+  readonly apis: readonly Api[];
   readonly tools: readonly ToolProvider[];
-  close(): Promise<void>;
+  /** Deletes the files. */
+  remove(): Promise<void>;
 }
 
 /** Opens them in a temporary folder; your own app has a permanent one. */
@@ -27,13 +21,8 @@ export async function openFiles(embeddings: Embeddings | undefined): Promise<Ope
   const files = diskFiles({ folder });
   const vectorStores = embeddings && createVectorStores({ files, index: memoryVectors(), embeddings });
   return {
-    files,
-    routers: [filesRouter({ files, vectorStores }), ...(vectorStores ? [vectorStoresRouter({ vectorStores })] : [])],
+    apis: [filesApi({ files }), ...(vectorStores ? [vectorStores.api] : [])],
     tools: vectorStores ? [fileSearch({ vectorStores })] : [],
-    async close() {
-      await vectorStores?.close();
-      await files.close?.();
-      await rm(folder, { recursive: true, force: true });
-    },
+    remove: () => rm(folder, { recursive: true, force: true }),
   };
 }

@@ -1,6 +1,6 @@
-/** The tools of MCP servers, for clients of either API. */
+/** The tools of MCP servers, for clients of every API. */
 import express from 'express';
-import { chatCompletionsRouter, responsesRouter } from 'express-open-responses';
+import { openResponses } from 'express-open-responses';
 import { mcpTools } from 'express-open-responses/mcp';
 
 const tools = mcpTools({
@@ -11,6 +11,6 @@ const tools = mcpTools({
 });
 
 const app = express();
-app.use('/v1', responsesRouter({ tools }), chatCompletionsRouter({ tools }));
+app.use('/v1', openResponses({ tools }).router);
 app.get('/health', (_req, res) => void res.json(tools.status()));
 app.listen(3000);

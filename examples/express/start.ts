@@ -2,13 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import {
-  chatCompletionsRouter,
-  chatCompletionsUpstream,
-  type Hooks,
-  messagesRouter,
-  responsesRouter,
-} from 'express-open-responses';
+import { chatCompletionsUpstream, type Hooks, openResponses } from 'express-open-responses';
 import { createInspector } from 'express-open-responses/inspector';
 import { startDemoModel } from 'express-open-responses/testing';
 import { attachResponsesWebSocket } from 'express-open-responses/websocket';
@@ -25,8 +19,6 @@ import { openStore } from './store.ts';
 const IDLE_CONNECTION_MS = 75_000;
 /** How long running responses have to finish when the example is stopped, in milliseconds. */
 const DRAIN_MS = 10_000;
-/** How long the last connections may stay open after that, in milliseconds. */
-const LINGER_MS = 1000;
 
 /** A running example. */
 export interface Example {
@@ -54,38 +46,28 @@ export async function start(env: Environment, say: (line: string) => void = cons
   };
   const upstream = chatCompletionsUpstream(modelServer);
   const mcp = startTools(settings.mcpConfig, demo !== undefined, say);
-  const { files, routers, tools: fileTools, close: closeFiles } = await openFiles(settings.embeddings);
-  const tools = [mcp, ...fileTools, ...startSearch(settings.searxngURL, demo !== undefined)];
+  const { apis, tools: fileTools, remove } = await openFiles(settings.embeddings);
   const inspector = createInspector({ playground: true });
-  const options = inspector.observe({
+  const api = openResponses({
     upstream,
-    tools,
+    tools: [mcp, ...fileTools, ...startSearch(settings.searxngURL, demo !== undefined)],
     store,
-    files,
+    apis,
+    inspector,
     heartbeat: { intervalMs: settings.heartbeatMs },
     hooks: logging(log),
   });
-  const responses = responsesRouter(options);
-  const chatCompletions = chatCompletionsRouter(options);
-  const messages = messagesRouter(options);
   const { apiKeys } = settings;
-  const server = createServer(
-    createApp({ responses, chatCompletions, messages, files: routers, inspector, apiKeys, log }),
-  );
+  const server = createServer(createApp({ api, inspector, apiKeys, log }));
   server.keepAliveTimeout = IDLE_CONNECTION_MS;
   const isAllowed = keyCheck(apiKeys);
-  const webSocket = attachResponsesWebSocket(server, {
-    ...options,
-    authorize: (request) => (isAllowed(request) ? undefined : { status: 401, message: refusal.message }),
+  attachResponsesWebSocket(server, api, {
+    authorize: (request) => isAllowed(request) || { status: 401, message: refusal.message },
   });
 
   async function close(): Promise<void> {
-    inspector.close();
-    const serving = [responses, chatCompletions, messages, webSocket];
-    await Promise.all(serving.map((each) => each.drain({ server, timeoutMs: DRAIN_MS })));
-    await closed(server);
-    await Promise.all([upstream.close?.(), ...tools.map((each) => each.close?.()), demo?.close(), closeStore()]);
-    await closeFiles();
+    await api.close({ server, timeoutMs: DRAIN_MS });
+    await Promise.all([demo?.close(), closeStore(), remove()]);
   }
 
   try {
@@ -101,7 +83,7 @@ export async function start(env: Environment, say: (line: string) => void = cons
   return { url, modelServer, needsKey: apiKeys.length > 0, close };
 }
 
-/** The router's reports, in the app's own log. */
+/** The reports of all APIs, in the app's own log. */
 function logging(log: Logger): Hooks {
   return {
     onResponse: (info) => log.info(info, 'response ended'),
@@ -109,15 +91,6 @@ function logging(log: Logger): Hooks {
     onError: (err, { requestId }) => log.warn({ err, requestId }, 'error answered'),
     onNote: (note, { requestId }) => log.info({ note, requestId }, 'left out of the request'),
   };
-}
-
-async function closed(server: Server): Promise<void> {
-  if (!server.listening) return;
-  const ended = once(server, 'close');
-  server.close();
-  // A browser opens connections on which it never sends a request.
-  setTimeout(() => server.closeAllConnections(), LINGER_MS).unref();
-  await ended;
 }
 
 function portOf(server: Server): number {

@@ -1,11 +1,11 @@
-/** Three ways to use the package: a router with defaults, a router with parts of your choice, and middlewares in front of a proxy. */
+/** Three ways to use the package: a router with defaults, all APIs with parts of your choice, and middlewares in front of a proxy. */
 import express from 'express';
 import {
-  chatCompletionsRouter,
   chatCompletionsUpstream,
   functionTools,
   loadHistory,
   memoryStore,
+  openResponses,
   recordTurn,
   responsesRouter,
   runTools,
@@ -21,8 +21,8 @@ const proxy = createProxyMiddleware({ target, changeOrigin: true, on: { proxyReq
 const app = express();
 // 1. The Responses API; every option has a default.
 app.use('/v1', responsesRouter());
-// 2. Chat Completions, with tools that the server runs, such as those of MCP servers.
-app.use('/v1', chatCompletionsRouter({ upstream, store, tools }));
+// 2. All APIs in one call, with tools that the server runs, such as those of MCP servers.
+app.use('/v1', openResponses({ upstream, store, tools }).router);
 // 3. An existing proxy, to which the middlewares in front of it add history and tools.
 app.use('/proxy/v1', recordTurn({ store }), loadHistory({ store }), runTools({ tools, handler: proxy }));
 app.listen(3000);

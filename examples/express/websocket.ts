@@ -1,7 +1,7 @@
-/** The Responses API over HTTP and WebSocket, with the same keys; running responses finish when it stops. */
+/** All APIs over HTTP, and the Responses API over a WebSocket too, with the same keys; running responses finish when it stops. */
 import type { IncomingMessage } from 'node:http';
 import express, { type RequestHandler } from 'express';
-import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
+import { chatCompletionsUpstream, openResponses } from 'express-open-responses';
 import { attachResponsesWebSocket } from 'express-open-responses/websocket';
 
 const keys = new Set<string | undefined>(['Bearer key-of-ada', 'Bearer key-of-bob']);
@@ -12,15 +12,11 @@ const companyAuth: RequestHandler = (req, res, next) => {
 };
 
 const upstream = chatCompletionsUpstream({ baseURL: 'http://localhost:8000/v1', apiKey: process.env.MODEL_KEY });
-const responses = responsesRouter({ upstream });
+const api = openResponses({ upstream });
 
-const server = express().use('/v1', companyAuth, responses).listen(3000);
-const webSocket = attachResponsesWebSocket(server, {
-  upstream,
-  authorize: (request) => (isKnown(request) ? undefined : { status: 401, message: 'Incorrect API key provided.' }),
+const server = express().use('/v1', companyAuth, api.router).listen(3000);
+attachResponsesWebSocket(server, api, {
+  authorize: (request) => isKnown(request) || { status: 401, message: 'Incorrect API key provided.' },
 });
 
-process.once('SIGTERM', async () => {
-  await Promise.all([responses.drain({ server }), webSocket.drain({ server })]);
-  server.close();
-});
+process.once('SIGTERM', () => void api.close({ server }));

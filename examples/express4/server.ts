@@ -1,6 +1,6 @@
 /** The OpenAI API at /v1 of an Express app, behind the app's own authentication; the same on Express 4 and 5. */
 import express, { type RequestHandler } from 'express';
-import { chatCompletionsRouter, responsesRouter } from 'express-open-responses';
+import { openResponses } from 'express-open-responses';
 
 const users = new Map([
   ['Bearer key-of-ada', 'ada'],
@@ -15,15 +15,12 @@ const authenticate: RequestHandler = (req, res, next) => {
       .json({ error: { message: 'Unknown API key.', type: 'invalid_request_error', code: null, param: null } });
 };
 
-const options = { scope: (req: express.Request): string => req.res?.locals.user };
-const routers = [responsesRouter(options), chatCompletionsRouter(options)];
+const api = openResponses({ scope: (req: express.Request): string => req.res?.locals.user });
 
 const app = express();
-app.use('/v1', authenticate, ...routers);
-// After the routers, which accept larger bodies than this parser does.
+app.use('/v1', authenticate, api.router);
+// After the APIs, which accept larger bodies than this parser does.
 app.use(express.json());
 
 const server = app.listen(process.env.PORT ?? 3000);
-process.once('SIGTERM', () =>
-  Promise.all(routers.map((router) => router.drain({ server }))).then(() => server.close()),
-);
+process.once('SIGTERM', () => void api.close({ server }));

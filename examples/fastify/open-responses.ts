@@ -1,16 +1,16 @@
 /** The OpenAI API as a plugin of Fastify: the app's hooks run before it, and Fastify writes the answers. */
-import type { WebHandler } from 'express-open-responses/core';
+import type { OpenResponses } from 'express-open-responses/core';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
-/** Serves the handler at every path below the plugin's prefix, which is the handler's `basePath`. */
-export async function openResponses(app: FastifyInstance, { handler }: { handler: WebHandler }): Promise<void> {
-  // In this plugin alone: the handler reads bodies itself, with limits and errors of the API.
+/** Serves the APIs at every path below the plugin's prefix, which is their `basePath`. */
+export async function apiPlugin(app: FastifyInstance, { api }: { api: OpenResponses<Request> }): Promise<void> {
+  // In this plugin alone: the APIs read bodies themselves, with limits and errors of the API.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
   app.all('/*', async (request, reply) => {
     const left = new AbortController();
     reply.raw.once('close', () => left.abort());
-    return handler(webRequest(request, left.signal));
+    return api.fetch(webRequest(request, left.signal));
   });
 }
 

@@ -1,7 +1,7 @@
 /** The OpenAI API at /v1 of a Fastify app, behind the app's own authentication. */
-import { toWebHandler } from 'express-open-responses/core';
+import { openResponses } from 'express-open-responses/core';
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
-import { openResponses } from './open-responses.ts';
+import { apiPlugin } from './open-responses.ts';
 
 const users = new Map([
   ['Bearer key-of-ada', 'ada'],
@@ -15,14 +15,14 @@ async function authenticate({ headers }: FastifyRequest, reply: FastifyReply) {
   return reply.code(401).send({ error });
 }
 
-const handler = toWebHandler({
+const api = openResponses({
   basePath: '/v1',
   scope: ({ headers }) => userOf(headers.get('authorization')) ?? '',
 });
 
 const app = Fastify();
 app.addHook('onRequest', authenticate);
-app.register(openResponses, { prefix: '/v1', handler });
+app.register(apiPlugin, { prefix: '/v1', api });
 await app.listen({ port: Number(process.env.PORT ?? 3000) });
 
-process.once('SIGTERM', () => handler.drain({ server: app.server }).then(() => app.close()));
+process.once('SIGTERM', () => api.close({ server: app.server }).then(() => app.close()));

@@ -3,15 +3,13 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import { chatCompletionsUpstream, memoryStore } from 'express-open-responses/core';
+import { chatCompletionsUpstream, memoryStore, openResponses } from 'express-open-responses/core';
 import { startDemoModel } from 'express-open-responses/testing';
 import { attachResponsesWebSocket } from 'express-open-responses/websocket';
 import { createApp } from './app.ts';
 
 /** How long running responses have to finish when the example is stopped, in milliseconds. */
 const DRAIN_MS = 10_000;
-/** How long the last connections may stay open after that, in milliseconds. */
-const LINGER_MS = 1000;
 
 /** The environment, as `process.env` has it. */
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -29,11 +27,9 @@ export async function start(env: Environment, say: (line: string) => void = cons
   const demo = env.UPSTREAM_BASE_URL ? undefined : await startDemoModel();
   const baseURL = demo?.baseURL ?? env.UPSTREAM_BASE_URL;
   const upstream = chatCompletionsUpstream({ baseURL, apiKey: env.UPSTREAM_API_KEY ?? '' });
-  // One object for both, so that responses stored over HTTP can be continued over the WebSocket.
-  const options = { upstream, store: memoryStore() };
-  const { app, drain } = createApp(options);
-  const server = createServer(getRequestListener(app.fetch));
-  const webSocket = attachResponsesWebSocket(server, options);
+  const api = openResponses({ upstream, store: memoryStore(), basePath: '/v1' });
+  const server = createServer(getRequestListener(createApp(api).fetch));
+  attachResponsesWebSocket(server, api);
   server.listen(Number(env.PORT || 3000));
   await once(server, 'listening');
   // The cast: a server that listens on TCP has an address, and not the name of a pipe.
@@ -41,12 +37,8 @@ export async function start(env: Environment, say: (line: string) => void = cons
   say(`The Responses API is at ${url}/v1`);
 
   async function close(): Promise<void> {
-    const draining = { server, timeoutMs: DRAIN_MS };
-    await Promise.all([drain(draining), webSocket.drain(draining)]);
-    const closed = once(server, 'close');
-    server.close();
-    setTimeout(() => server.closeAllConnections(), LINGER_MS).unref();
-    await Promise.all([closed, upstream.close?.(), demo?.close()]);
+    await api.close({ server, timeoutMs: DRAIN_MS });
+    await demo?.close();
   }
 
   return { url, close };

@@ -1,19 +1,17 @@
-/** Serves an API in a Koa app: the reply is assigned to the context, and Koa writes it as it writes every answer. */
+/** Serves the APIs in a Koa app: the reply is assigned to the context, and Koa writes it as it writes every answer. */
 import { Readable } from 'node:stream';
-import type { Api } from 'express-open-responses/core';
+import type { OpenResponses } from 'express-open-responses/core';
 import type { Context, Middleware } from 'koa';
 
-/** Where the API is, and whose responses a request may see. */
+/** Where the APIs are. */
 export interface KoaAdapterOptions {
-  /** The prefix of the API's paths, such as `/v1`. Default: none. */
+  /** The prefix of their paths, such as `/v1`. Default: none. */
   readonly basePath?: string;
-  /** Default: a digest of the request's API key. */
-  readonly scope?: (ctx: Context) => string;
 }
 
-/** The middleware. Requests that are not for the API go to the next one. */
-export function koaAdapter(api: Api, { basePath = '', scope }: KoaAdapterOptions = {}): Middleware {
-  return async function openResponses(ctx, next) {
+/** The middleware. Requests that are not for the APIs go to the next one. */
+export function koaAdapter(api: OpenResponses<Context>, { basePath = '' }: KoaAdapterOptions = {}): Middleware {
+  return async function apis(ctx, next) {
     if (!ctx.path.startsWith(`${basePath}/`)) return next();
     const left = new AbortController();
     ctx.res.once('close', () => left.abort());
@@ -25,7 +23,6 @@ export function koaAdapter(api: Api, { basePath = '', scope }: KoaAdapterOptions
       body: 'body' in ctx.request ? ctx.request.body : undefined, // as a body parser leaves it
       bytes: ctx.req,
       signal: left.signal,
-      scope: scope?.(ctx),
       request: ctx,
       disconnect: () => ctx.res.destroy(),
     });

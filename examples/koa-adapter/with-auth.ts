@@ -1,13 +1,13 @@
 /** The OpenAI API at /v1 of a Koa app, behind the app's own authentication. */
-import { createChatCompletions, createResponses } from 'express-open-responses/core';
-import Koa from 'koa';
+import { openResponses } from 'express-open-responses/core';
+import Koa, { type Context } from 'koa';
 import { koaAdapter } from './koa-adapter.ts';
 
 const users = new Map([
   ['Bearer key-of-ada', 'ada'],
   ['Bearer key-of-bob', 'bob'],
 ]);
-const apis = [createResponses(), createChatCompletions()];
+const api = openResponses<Context>({ scope: ({ state }) => state.user });
 
 const app = new Koa();
 app.use((ctx, next) => {
@@ -16,7 +16,7 @@ app.use((ctx, next) => {
   ctx.status = 401;
   ctx.body = { error: { message: 'Unknown API key.', type: 'invalid_request_error', code: null, param: null } };
 });
-for (const api of apis) app.use(koaAdapter(api, { basePath: '/v1', scope: ({ state }) => state.user }));
+app.use(koaAdapter(api, { basePath: '/v1' }));
 
 const server = app.listen(process.env.PORT ?? 3000);
-process.once('SIGTERM', () => Promise.all(apis.map((api) => api.drain({ server }))).then(() => server.close()));
+process.once('SIGTERM', () => void api.close({ server }));

@@ -3,7 +3,7 @@ import 'reflect-metadata';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { Request, RequestHandler } from 'express';
-import { chatCompletionsRouter, responsesRouter } from 'express-open-responses';
+import { openResponses } from 'express-open-responses';
 
 @Injectable()
 class Users {
@@ -31,13 +31,11 @@ const authenticate =
         .json({ error: { message: 'Unknown API key.', type: 'invalid_request_error', code: null, param: null } });
   };
 
-const options = { scope: (req: Request): string => req.res?.locals.user };
-const routers = [responsesRouter(options), chatCompletionsRouter(options)];
+const api = openResponses({ scope: (req: Request): string => req.res?.locals.user });
 
 const app = await NestFactory.create(AppModule);
 // Before init(), so that Nest's body parsers come after it. Guards and interceptors belong to controllers and do not run here.
-app.use('/v1', authenticate(app.get(Users)), ...routers);
+app.use('/v1', authenticate(app.get(Users)), api.router);
 await app.listen(process.env.PORT ?? 3000);
 
-const server = app.getHttpServer();
-process.once('SIGTERM', () => Promise.all(routers.map((router) => router.drain({ server }))).then(() => app.close()));
+process.once('SIGTERM', () => api.close({ server: app.getHttpServer() }).then(() => app.close()));

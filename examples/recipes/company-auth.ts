@@ -1,12 +1,12 @@
 /** Users of a company: each sees their own responses, and only some have a tool. */
-import express, { type Request } from 'express';
+import express from 'express';
 import {
-  chatCompletionsRouter,
   chatCompletionsUpstream,
   type ExecuteContext,
   functionTools,
-  type RouterOptions,
-  responsesRouter,
+  type HostRequest,
+  type OpenResponsesOptions,
+  openResponses,
 } from 'express-open-responses';
 import passport from 'passport';
 
@@ -14,8 +14,8 @@ interface Employee {
   readonly id: string;
   readonly team: string;
 }
-/** What the routers receive: a request behind `passport.authenticate`. */
-interface EmployeeRequest extends Request {
+/** What comes over HTTP: a request behind `passport.authenticate`. */
+interface EmployeeRequest extends HostRequest {
   user: Employee;
 }
 
@@ -43,14 +43,14 @@ const refunds = functionTools({
   },
 });
 
-const options: RouterOptions<EmployeeRequest> = {
+const options: OpenResponsesOptions<EmployeeRequest> = {
   upstream: chatCompletionsUpstream({ baseURL: process.env.UPSTREAM_BASE_URL ?? 'http://localhost:8000/v1' }),
   scope: (req) => req.user.id,
-  tools: (req) => (req.user.team === 'support' ? [refunds] : []),
+  tools: (req) => (req.via === 'http' && req.user.team === 'support' ? [refunds] : []),
 };
 
 const app = express();
 app.use('/v1', passport.authenticate('company', { session: false }));
-app.use('/v1', responsesRouter(options), chatCompletionsRouter(options));
+app.use('/v1', openResponses(options).router);
 
 export const server = app.listen(process.env.PORT ?? 3000);

@@ -1,6 +1,6 @@
 /** Several model servers behind one router: two with the same small model, and one for large models. */
 import express from 'express';
-import { chatCompletionsRouter, chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
+import { chatCompletionsUpstream, openResponses } from 'express-open-responses';
 import { balanced, routedUpstream } from 'express-open-responses/routing';
 
 const at = (baseURL: string) => chatCompletionsUpstream({ baseURL });
@@ -14,6 +14,6 @@ const upstream = routedUpstream({
 });
 
 const app = express();
-app.use('/v1', responsesRouter({ upstream }), chatCompletionsRouter({ upstream }));
+app.use('/v1', openResponses({ upstream }).router);
 
 export const server = app.listen(process.env.PORT ?? 3000);

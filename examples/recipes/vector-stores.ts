@@ -1,13 +1,8 @@
 /** Files that clients and models search, by meaning and by words. */
 import express from 'express';
-import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
-import { diskFiles, filesRouter } from 'express-open-responses/files';
-import {
-  createVectorStores,
-  fileSearch,
-  memoryVectors,
-  vectorStoresRouter,
-} from 'express-open-responses/vector-stores';
+import { chatCompletionsUpstream, openResponses } from 'express-open-responses';
+import { diskFiles, filesApi } from 'express-open-responses/files';
+import { createVectorStores, fileSearch, memoryVectors } from 'express-open-responses/vector-stores';
 
 const files = diskFiles({ folder: process.env.FILES_FOLDER ?? 'files' });
 const upstream = chatCompletionsUpstream({ baseURL: process.env.UPSTREAM_BASE_URL ?? 'http://localhost:8000/v1' });
@@ -21,9 +16,10 @@ const vectorStores = createVectorStores({
   },
 });
 
-const app = express();
-app.use('/v1', filesRouter({ files, vectorStores }), vectorStoresRouter({ vectorStores }));
-app.use('/v1', responsesRouter({ upstream, files, tools: fileSearch({ vectorStores }) }));
+const tools = fileSearch({ vectorStores });
+const api = openResponses({ upstream, tools, apis: [filesApi({ files }), vectorStores.api] });
 
-export const server = app.listen(process.env.PORT ?? 3000);
-server.on('close', () => vectorStores.close());
+export const server = express()
+  .use('/v1', api.router)
+  .listen(process.env.PORT ?? 3000);
+server.on('close', () => api.close());

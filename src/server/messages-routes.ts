@@ -1,7 +1,7 @@
 /** The Messages API over the steps of the Responses API, whose items can hold everything that its messages do. */
 
 import { openai } from '../apis/dialects/dialects.ts';
-import type { ApiRoutes } from '../apis/endpoint/routes.ts';
+import type { ModelApi } from '../apis/endpoint/api.ts';
 import { messagesRoutes } from '../apis/messages/endpoints.ts';
 import { prepareRequest } from '../apis/responses/pipeline.ts';
 import { prepareTurn } from '../apis/responses/prepare-turn.ts';
@@ -12,7 +12,7 @@ import type { Upstream } from '../ports/upstream.ts';
 import type { CoreSettings } from './options/core-settings.ts';
 
 /** The routes over these settings. */
-export function anthropicRoutes(settings: CoreSettings): ApiRoutes {
+export function anthropicRoutes(settings: CoreSettings): ModelApi {
   const own: CoreSettings = {
     ...settings,
     mcpItems: 'mcp_call',

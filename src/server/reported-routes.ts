@@ -1,28 +1,14 @@
 /** Reports each request to a router and the beginning of its answer, where somebody reads the steps of requests. */
 
-import type { ApiRoutes, Route } from '../apis/endpoint/routes.ts';
+import type { Route } from '../apis/endpoint/routes.ts';
 import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
 import { stopwatch } from '../ports/step.ts';
 import { reportedModel } from '../protocol/printable.ts';
 import { isRecord } from '../protocol/record.ts';
-import { announcer } from './announce.ts';
 import type { CoreSettings } from './options/core-settings.ts';
-import type { PlainSettings } from './options/plain-api.ts';
-
-/** The same routes; the first request to any of them announces the router, and the host's `scope`, in the host's log. */
-export function reportedRoutes(api: ApiRoutes, settings: CoreSettings, scope: unknown): ApiRoutes {
-  const announce = announcer(settings, scope);
-  return { ...api, routes: api.routes.map((route) => reported(route, settings, announce)) };
-}
-
-/** Routes that report their steps, and the settings with which they do. */
-export interface ReportedRoutes {
-  readonly routes: readonly Route[];
-  readonly settings: PlainSettings;
-}
 
 /** The same route, which reports its steps; `announce` is called first. */
-export function reported(
+export function reportedRoute(
   route: Route,
   { recorder }: Pick<CoreSettings, 'recorder'>,
   announce: () => void = () => {},

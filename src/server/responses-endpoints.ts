@@ -16,7 +16,7 @@ import { submitToolOutputs } from '../apis/responses/submit-tool-outputs.ts';
 import { dropPendingCalls } from '../engine/approvals/pending-call.ts';
 import { withdrawTurn } from '../engine/history/conversation.ts';
 import { wholeResource } from '../engine/history/keep-turn.ts';
-import { type Activity, activity, DRAIN_MS, type DrainOptions } from '../engine/request/activity.ts';
+import { type Activity, DRAIN_MS, type DrainOptions } from '../engine/request/activity.ts';
 import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
 import { itemPage } from '../engine/request/item-pages.ts';
 import type { Lifetime } from '../engine/turn/lifetime.ts';
@@ -38,7 +38,7 @@ export class ResponsesEndpoints {
 
   constructor(settings: CoreSettings) {
     this.settings = settings;
-    this.turns = activity(settings.limits);
+    this.turns = settings.turns;
     this.followers = new Followers(settings.limits);
     const engine = settings.engine ?? inProcessEngine();
     this.background = new BackgroundRuns({ ...settings, engine }, this.turns, (request, life, resumed) =>

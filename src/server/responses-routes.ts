@@ -1,16 +1,17 @@
 /** The endpoints of the Responses API as routes, for any framework. */
 
 import { conversationRoutes } from '../apis/conversations/endpoints.ts';
+import type { ModelApi } from '../apis/endpoint/api.ts';
 import { endpointFor, type Handler } from '../apis/endpoint/endpoint.ts';
 import { modelRoutes } from '../apis/endpoint/models.ts';
-import type { ApiRoutes, Route } from '../apis/endpoint/routes.ts';
+import type { Route } from '../apis/endpoint/routes.ts';
 import { compactConversation } from '../apis/responses/compact.ts';
 import { countInputTokens } from '../apis/responses/input-tokens.ts';
 import type { CoreSettings } from './options/core-settings.ts';
 import { ResponsesEndpoints } from './responses-endpoints.ts';
 
 /** The routes over these settings. */
-export function responsesRoutes(settings: CoreSettings): ApiRoutes {
+export function responsesRoutes(settings: CoreSettings): ModelApi {
   const endpoints = new ResponsesEndpoints(settings);
   const { turns } = endpoints;
   const on = (handler: Handler) => endpointFor(handler, settings);

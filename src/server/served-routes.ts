@@ -3,6 +3,7 @@
 import { type EndpointSettings, refusalEndpoint } from '../apis/endpoint/endpoint.ts';
 import { matchPath, type Route } from '../apis/endpoint/routes.ts';
 import { type EndpointRequest, headersFrom, type NodeHeaders } from '../engine/request/endpoint-request.ts';
+import { markRequest } from '../engine/request/request-via.ts';
 import { checkScope, defaultScope, limitScope } from '../ports/scope.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import { requestIdFrom } from '../protocol/ids.ts';
@@ -25,7 +26,7 @@ export interface ApiRequest<Req = unknown> {
   readonly bytes?: AsyncIterable<Uint8Array> | null | undefined;
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal;
-  /** The tenant whose responses the request may see. Default: a digest of the request's API key. */
+  /** The tenant whose responses the request may see. Default: what the option `scope` says of `request`, else a digest of the request's API key. */
   readonly scope?: string | undefined;
   /** The framework's own request, for the host's functions among the options. */
   readonly request?: Req | undefined;
@@ -34,7 +35,7 @@ export interface ApiRequest<Req = unknown> {
 }
 
 /** An API, as a host serves it. */
-export interface ServedApi<Req = unknown> {
+interface ServedApi<Req = unknown> {
   /**
    * The reply, or undefined if the API has no such path. Rejects if the client has left, or a function of the host's
    * threw.
@@ -52,7 +53,7 @@ export function servedRoutes(routes: readonly Route[], settings: ServedSettings)
   async function answer({ endpoint, readsBytes }: Route, request: ApiRequest, params: RawParams): Promise<Reply> {
     let apiRequest: EndpointRequest;
     try {
-      apiRequest = toEndpointRequest(request);
+      apiRequest = toEndpointRequest(request, settings.scope);
     } catch (error) {
       // That of its credentials.
       if (error instanceof ApiError) return refuse(error)(anonymousRequest(request));
@@ -83,19 +84,40 @@ function anonymousRequest(request: ApiRequest): EndpointRequest {
 }
 
 /** What serving routes needs of the host's options. */
-type ServedSettings = EndpointSettings & { readonly limits: BodyLimits };
+type ServedSettings = EndpointSettings & {
+  readonly limits: BodyLimits;
+  /** The tenant of a request of the host's framework. */
+  readonly scope?: ((request: never) => string) | undefined;
+};
 
 type RawParams = Readonly<Record<string, string>>;
 
 /** The request without its body and path parameters, which may be invalid. */
-function toEndpointRequest({ query = {}, scope, signal, request, disconnect, ...rest }: ApiRequest): EndpointRequest {
+function toEndpointRequest(
+  { query = {}, scope, signal, request, disconnect, ...rest }: ApiRequest,
+  scopeOf?: ServedSettings['scope'],
+): EndpointRequest {
+  markRequest(request, 'http');
   // Not `instanceof`: polyfills and other realms have their own `Headers`.
   const isHeaders = typeof rest.headers.get === 'function';
   // The casts: whatever has the method is no record of Node's.
   const headers = isHeaders ? (rest.headers as Headers) : headersFrom(rest.headers as NodeHeaders);
   const requestId = requestIdFrom(headers.get('x-request-id'));
-  const tenant = { scope: scope === undefined ? defaultScope(headers) : checkScope(scope), requestId };
+  const tenant = { scope: tenantOf(scope, scopeOf, { headers, request }), requestId };
   return { body: undefined, params: {}, query, headers, signal, request, context: undefined, disconnect, ...tenant };
+}
+
+/** As the host names it for this request, or for every one. Throws where the host's function has no request to read. */
+function tenantOf(
+  scope: string | undefined,
+  scopeOf: ServedSettings['scope'],
+  { headers, request }: { readonly headers: Headers; readonly request: unknown },
+): string {
+  if (scope !== undefined) return checkScope(scope);
+  if (!scopeOf) return defaultScope(headers);
+  if (request === undefined) throw new TypeError('handle: request is missing, and scope needs it');
+  // The cast: the host passes the requests that its function reads.
+  return checkScope(scopeOf(request as never));
 }
 
 /** The path's parameters, and the body: as it arrives without `limits`, else parsed, if there is one. Throws `ApiError`. */

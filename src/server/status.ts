@@ -1,7 +1,7 @@
 /** The status of a router, for the host's own health route. */
-import type { RunningTurns } from '../apis/endpoint/routes.ts';
-import type { ResponseStore } from '../ports/store.ts';
-import type { ModelServerStatus } from '../ports/upstream.ts';
+import type { RunningTurns } from '../apis/endpoint/api.ts';
+import { answersInTime } from '../ports/answers-in-time.ts';
+import type { ModelServerStatus, Upstream } from '../ports/upstream.ts';
 import { VERSION } from '../protocol/version.ts';
 import type { CoreSettings } from './options/core-settings.ts';
 import type { Failure } from './requests/health.ts';
@@ -52,17 +52,20 @@ export interface RouterStatus {
   readonly responses: RunningTurns;
 }
 
-/** How long the store has to answer, in milliseconds. */
-const STORE_MS = 1000;
+/** The parts whose status is read. */
+interface StatusSettings extends Pick<CoreSettings, 'recorder' | 'providers' | 'store'> {
+  readonly upstream: Pick<Upstream, 'name' | 'origin' | 'servers'>;
+}
+
 /** A response that nobody has. */
 const ABSENT = { scope: 'express-open-responses:status', id: 'resp_status' };
 
 /** Returns a function that reads the status. It asks the store once, however often it is called meanwhile, and never the model. */
-export function statusReader(settings: CoreSettings, running: () => RunningTurns): () => Promise<RouterStatus> {
+export function statusReader(settings: StatusSettings, running: () => RunningTurns): () => Promise<RouterStatus> {
   const { upstream, recorder, providers = [] } = settings;
-  const probe = new StoreProbe(settings.store);
+  const isStoreAlive = answersInTime(() => settings.store.get(ABSENT));
   return async () => {
-    const answers = await probe.answers();
+    const answers = await isStoreAlive();
     const mcp = toolServers(providers).map(({ label, state, tools }) => ({
       label,
       state,
@@ -95,35 +98,4 @@ export function statusReader(settings: CoreSettings, running: () => RunningTurns
       responses: running(),
     };
   };
-}
-
-/** Asks the store whether it answers; a store that hangs has one question at a time, not one a second. */
-class StoreProbe {
-  private readonly store: ResponseStore;
-  private asking: Promise<boolean> | undefined = undefined;
-
-  constructor(store: ResponseStore) {
-    this.store = store;
-  }
-
-  /** Whether it answers in time; never rejects. */
-  async answers(): Promise<boolean> {
-    this.asking ??= this.ask().finally(() => {
-      this.asking = undefined;
-    });
-    const { asking } = this;
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(false), STORE_MS);
-      void asking.then(resolve).finally(() => clearTimeout(timer));
-    });
-  }
-
-  private async ask(): Promise<boolean> {
-    try {
-      await this.store.get(ABSENT);
-      return true;
-    } catch {
-      return false;
-    }
-  }
 }

@@ -1,6 +1,6 @@
 /** One app with every API and middleware over a model that disobeys, and the ways of asking it. */
 import express from 'express';
-import { attachResponsesWebSocket } from '../../src/hosts/websocket/index.ts';
+import { attachResponsesWebSocket, type WebSocketCoreOptions } from '../../src/hosts/websocket/index.ts';
 import {
   type ChatCompletionsOptions,
   chatCompletionsRouter,
@@ -87,7 +87,9 @@ export async function withForbidden<Result>(
       runTools({ tools: options.tools ?? tools, hooks, upstream, limits: options.limits }),
     );
   const { url, server, close } = await listening(app);
-  const socket = attachResponsesWebSocket(server, { ...shared, path: '/v1/responses' });
+  const socket = attachResponsesWebSocket(server, { ...shared, scope: undefined } as WebSocketCoreOptions, {
+    authorize: () => ({ scope: 'everyone' }),
+  });
   try {
     return await run({ url, ran, notes, asked, fake });
   } finally {

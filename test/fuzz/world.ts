@@ -61,7 +61,7 @@ export async function startWorld(): Promise<World> {
   const { app, closing } = appOver(upstreams, mcp.url, () => world.behind);
   const server = createServer(app);
   server.keepAliveTimeout = 0;
-  const socket = attachResponsesWebSocket(server, { ...QUIET, upstream: upstreams.chat, path: '/v1/responses' });
+  const socket = attachResponsesWebSocket(server, { ...QUIET, upstream: upstreams.chat });
   const { url: origin, close } = await listening(server);
   const client = clientOf(origin);
 

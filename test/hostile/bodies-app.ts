@@ -40,7 +40,7 @@ const app = express()
   .use('/parsed', express.json({ limit: '64mb' }), responsesRouter(options), chatCompletionsRouter(options))
   .use('/proxy', ...middlewares, (req, res) => void res.json({ bytes: JSON.stringify(req.body).length }));
 const server = createServer(app);
-attachResponsesWebSocket(server, { ...options, path: '/v1/responses' });
+attachResponsesWebSocket(server, options);
 server.listen(0, '127.0.0.1');
 await once(server, 'listening');
 

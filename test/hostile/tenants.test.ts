@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import express from 'express';
-import { toWebHandler } from 'express-open-responses/core';
+import { openResponses } from 'express-open-responses/core';
 import { WebSocket } from 'ws';
 import { createApp } from '../../examples/koa-adapter/app.ts';
 import { attachResponsesWebSocket } from '../../src/hosts/websocket/index.ts';
@@ -99,7 +99,7 @@ const HOSTS: Readonly<Record<string, () => Promise<string>>> = {
   },
   'the Web handler': () =>
     // The cast: without further options it makes a server of HTTP/1.
-    listening(createAdaptorServer({ fetch: toWebHandler({ ...coreOptions(), basePath: '/v1' }) }) as Server),
+    listening(createAdaptorServer({ fetch: openResponses({ ...coreOptions(), basePath: '/v1' }).fetch }) as Server),
   Koa: () => listening(createServer(createApp(coreOptions()).app.callback())),
 };
 

@@ -1,7 +1,7 @@
 /** The suite of the hosts on Koa: the example's adapter. */
 import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { chatCompletionsUpstream, createResponses, memoryStore } from 'express-open-responses/core';
+import { chatCompletionsUpstream, memoryStore, openResponses } from 'express-open-responses/core';
 import { startFakeUpstream } from 'express-open-responses/testing';
 import Koa, { type Context } from 'koa';
 import { createApp } from '../../examples/koa-adapter/app.ts';
@@ -13,8 +13,9 @@ import { hostSuite } from './host-suite.ts';
 const host: Host = {
   name: 'Koa',
   mount({ options, byTenant }) {
-    const { app, drain } = createApp(options, byTenant ? (ctx) => ctx.get(TENANT) : undefined);
-    return { server: createServer(app.callback()), drain };
+    const scope = byTenant ? (ctx: Context) => ctx.get(TENANT) : undefined;
+    const api = openResponses<Context>({ ...options, scope });
+    return { server: createServer(createApp(api).callback()), drain: api.drain };
   },
   // The cast: what the adapter hands on is Koa's own context.
   headerOf: (request, name) => (request as Context).get(name),
@@ -30,7 +31,7 @@ describe('the Koa adapter', () => {
   async function answerOf(inFront: Koa.Middleware, body: string): Promise<string> {
     const fake = await startFakeUpstream();
     const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'k' });
-    const app = new Koa().use(inFront).use(koaAdapter(createResponses({ upstream, store: memoryStore() })));
+    const app = new Koa().use(inFront).use(koaAdapter(openResponses<Context>({ upstream, store: memoryStore() })));
     const { url, close } = await listening(app.callback());
     const answer = await fetch(`${url}/responses`, {
       method: 'POST',

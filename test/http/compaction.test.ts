@@ -1,7 +1,8 @@
 /** Compaction over HTTP: the endpoint, the items it makes, and turns that compact their own conversation. */
 
 import OpenAI from 'openai';
-import { functionTools, toWebHandler } from '../../src/index.ts';
+import { openResponses } from '../../src/core.ts';
+import { functionTools } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatCompletion, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { clientRequests } from '../support/client-bodies.ts';
@@ -196,10 +197,10 @@ describe('POST /responses/compact', () => {
 
   it('[S-14] [X-03] is the same in a Web handler', async () => {
     const { body } = await compact();
-    const handler = toWebHandler({
+    const handler = openResponses({
       secret: KEY,
       upstream: { name: 'silent', stream: async function* () {} },
-    });
+    }).fetch;
     const headers = { 'content-type': 'application/json' };
     const input = [...body.output, { role: 'user', content: 'Hi' }];
     const request = new Request('http://localhost/responses/input_tokens', {

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import express from 'express';
-import { createResponses, toWebHandler } from '../../src/core.ts';
+import { openResponses } from '../../src/core.ts';
 import { filesRouter, memoryFiles } from '../../src/files.ts';
 import {
   chatCompletionsRouter,
@@ -92,8 +92,8 @@ it('[G-04] are refused in any framework if they differ', async () => {
   const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'upstream' });
   const { signal } = new AbortController();
   const request = { method: 'GET', path: '/responses/resp_1', headers: AMBIGUOUS, signal };
-  const reply = await createResponses({ upstream }).handle(request);
-  const answer = await toWebHandler({ upstream })(new Request('http://host/models', { headers: AMBIGUOUS }));
+  const reply = await openResponses({ upstream }).handle(request);
+  const answer = await openResponses({ upstream }).fetch(new Request('http://host/models', { headers: AMBIGUOUS }));
   expect([reply?.status, answer.status, parsed(await answer.text()).error]).toEqual([
     400,
     400,

@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import compression from 'compression';
 import express, { type RequestHandler } from 'express';
-import { toWebHandler } from 'express-open-responses/core';
+import { openResponses } from 'express-open-responses/core';
 import { withFailover } from 'express-open-responses/routing';
 import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
 import {
@@ -471,7 +471,7 @@ it('[O-04] opens the stream of a Web handler', async () => {
   const goOn = waiting({ body: textStream(['Hel', 'lo.']) });
   const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'key', retries: 0 });
   upstreams.push(upstream);
-  const handler = toWebHandler({ ...SOON, upstream, store: memoryStore(), logger: false });
+  const handler = openResponses({ ...SOON, upstream, store: memoryStore(), logger: false }).fetch;
   const init = {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

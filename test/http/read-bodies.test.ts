@@ -2,7 +2,7 @@
 
 import type { RequestHandler } from 'express';
 import express from 'express';
-import { createResponses } from 'express-open-responses/core';
+import { openResponses } from 'express-open-responses/core';
 import {
   chatCompletionsUpstream,
   memoryStore,
@@ -86,7 +86,7 @@ it.each([
 });
 
 it('[K-11] takes a body as text from a host without Express', async () => {
-  const api = createResponses({ upstream, store: memoryStore(), logger: false });
+  const api = openResponses({ upstream, store: memoryStore(), logger: false });
   const headers = { 'content-type': 'application/json' };
   const signal = new AbortController().signal;
   const reply = await api.handle({ method: 'POST', path: '/responses', headers, body: BODY, signal });

@@ -55,10 +55,11 @@ it('[S-15] [P-14] what a host’s function throws at an upgrade ends that socket
     throw new Error('no headers here');
   };
   const app = await startApp({ upstream: fake });
-  const webSocket = attachResponsesWebSocket(app.server, {
-    dialect,
-    authorize: () => ({ status: 403, message: 'no' }),
-  });
+  const webSocket = attachResponsesWebSocket(
+    app.server,
+    { dialect },
+    { authorize: () => ({ status: 403, message: 'no' }) },
+  );
   const socket = new WebSocket(`${app.url.replace('http', 'ws')}/responses`);
   const [error] = await once(socket, 'error');
   const { status } = await post(`${app.url}/responses`, { input: 'Hi' });

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { createAdaptorServer } from '@hono/node-server';
 import { jest } from '@jest/globals';
 import express from 'express';
-import { toWebHandler } from 'express-open-responses/core';
+import { openResponses } from 'express-open-responses/core';
 import { Hono } from 'hono';
 import {
   chatCompletionsRouter,
@@ -59,10 +59,10 @@ const READERS: readonly (readonly [string, string, () => RequestListener | Serve
   ['runTools', '/v1/chat/completions', () => behind(runTools({ ...options, handler: answer }))],
   ['guard', '/v1/responses', () => behind(guard({ limits, guards: { input: [block] }, logger: false }))],
   [
-    'toWebHandler',
+    'fetch',
     '/v1/responses',
     () => {
-      const handler = toWebHandler({ ...options, basePath: '/v1' });
+      const handler = openResponses({ ...options, basePath: '/v1' }).fetch;
       // The cast: without further options it makes a server of HTTP/1.
       return createAdaptorServer({ fetch: new Hono().all('/v1/*', ({ req }) => handler(req.raw)).fetch }) as Server;
     },
@@ -225,7 +225,7 @@ describe('clients that do not read', () => {
       const prints = jest.spyOn(console, 'error').mockImplementation(() => {});
       const model = endlessModel();
       const own = { ...options, upstream: model.upstream, store: memoryStore() };
-      const handler = toWebHandler({ ...own, basePath: '/v1' });
+      const handler = openResponses({ ...own, basePath: '/v1' }).fetch;
       // The cast: as above.
       const web = createAdaptorServer({
         fetch: new Hono().all('/v1/*', ({ req }) => handler(req.raw)).fetch,

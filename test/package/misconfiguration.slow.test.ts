@@ -4,13 +4,8 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import {
-  type ApiError,
-  type ChatCompletionsOptions,
-  chatCompletionsUpstream,
-  functionTools,
-  toWebHandler,
-} from '../../src/index.ts';
+import { openResponses } from '../../src/core.ts';
+import { type ApiError, type ChatCompletionsOptions, chatCompletionsUpstream, functionTools } from '../../src/index.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { mcpTools } from '../../src/tools/mcp/index.ts';
 import { anthropicUpstream } from '../../src/upstreams/anthropic/anthropic-upstream.ts';
@@ -208,10 +203,10 @@ describe('mcpTools', () => {
 it('[F-31] a scope of the Web handler that names nobody is the host’s mistake', async () => {
   const fake = await startFakeUpstream();
   // The cast: what a host without types may write.
-  const handler = toWebHandler({
+  const handler = openResponses({
     upstream: chatCompletionsUpstream({ baseURL: fake.baseURL }),
     scope: (() => undefined) as unknown as () => string,
-  });
+  }).fetch;
   await expect(handler(new Request('http://h/responses/resp_1'))).rejects.toThrow('scope: must return a string');
   await fake.close();
 });

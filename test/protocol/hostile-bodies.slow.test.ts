@@ -1,5 +1,5 @@
 /** Bodies that are cheap to send must not be dear to read: `test/hostile/bodies*.test.ts` try all of them, and larger ones. */
-import { type Api, createChatCompletions, createResponses } from '../../src/core.ts';
+import { type OpenResponses, openResponses } from '../../src/core.ts';
 import { attackedOptions, type EndpointName, excessOf, SHAPES, type ShapeName } from '../support/hostile-bodies.ts';
 import { endCounting, workOf } from '../support/work.ts';
 
@@ -8,10 +8,10 @@ const BYTES = 400_000;
 afterAll(endCounting);
 
 const options = attackedOptions();
-const apis: Readonly<Record<string, Api>> = {
-  responses: createResponses(options),
-  chat: createChatCompletions(options),
-  tokligence: createResponses({ ...options, dialect: 'tokligence' }),
+const apis: Readonly<Record<string, OpenResponses<Request>>> = {
+  responses: openResponses(options),
+  chat: openResponses(options),
+  tokligence: openResponses({ ...options, dialect: 'tokligence' }),
 };
 
 async function answer(path: string, text: string): Promise<{ readonly status: number; readonly body: string }> {

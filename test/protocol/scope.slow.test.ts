@@ -103,8 +103,8 @@ it('[F-08] a store keeps and finds nothing for a request with a cookie alone', a
 describe('the warning', () => {
   const warned = (headers: string, env: Readonly<Record<string, string>> = {}) => {
     const url = join(import.meta.dirname, '../../dist/esm/core.js');
-    const code = `import { createResponses } from ${JSON.stringify(url)};
-      const api = createResponses();
+    const code = `import { openResponses } from ${JSON.stringify(url)};
+      const api = openResponses();
       const request = { method: 'GET', path: '/responses/resp_1', headers: ${headers}, signal: new AbortController().signal };
       for (const _ of [1, 2]) await api.handle(request);`;
     const { stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {

@@ -20,8 +20,8 @@ const RANKS: Readonly<Record<string, number>> = {
   'apis/background': 4,
   server: 5,
   'hosts/node': 6,
-  'hosts/web': 6,
-  'hosts/express': 7,
+  'hosts/web': 7,
+  'hosts/express': 8,
   'hosts/middleware': 7,
   'hosts/websocket': 7,
   // The program: a host of its own, on Node's HTTP server.

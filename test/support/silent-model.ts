@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import express, { type RequestHandler } from 'express';
 import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
-import { attachResponsesWebSocket } from 'express-open-responses/websocket';
+import { attachResponsesWebSocket, type WebSocketCoreOptions } from 'express-open-responses/websocket';
 import { createProxyMiddleware, fixRequestBody } from 'http-proxy-middleware';
 import { WebSocket } from 'ws';
 import {
@@ -101,7 +101,7 @@ async function startApis(baseURL: string, { options, proxy }: SilentSetup) {
     .use('/proxy', express.json(), heartbeat(proxy) as RequestHandler, forwarding)
     .use('/tools', express.json(), runTools({ ...options, tools, upstream }) as RequestHandler);
   const server = createServer(apis);
-  const attached = attachResponsesWebSocket(server, { ...all, path: '/v1/responses' });
+  const attached = attachResponsesWebSocket(server, all as WebSocketCoreOptions);
   const { url, close } = await listening(server);
   const stop = async () => {
     await attached.close();

@@ -15,8 +15,8 @@ const SEAL_PURPOSE = 'request in the background';
  * the framework's own request is gone.
  */
 export interface RestoredRequest {
-  /** Always true, unlike in a framework's request. */
-  readonly isRestored: true;
+  /** Tells it from a framework's own request. */
+  readonly via: 'restored';
   /** The HTTP method. */
   readonly method: 'POST';
   /** The path below the router. */
@@ -45,7 +45,7 @@ export function requestIn(text: string, key: ResponseKey, sealer: Sealer): Omit<
   if (isGuarded) throw new Error('The response was guarded by a middleware: give its guards to the router instead.');
   // The cast: only `requestText` seals requests.
   const names = headers as RestoredRequest['headers'];
-  const request: RestoredRequest = { isRestored: true, method: 'POST', url: '/responses', headers: names, body };
+  const request: RestoredRequest = { via: 'restored', method: 'POST', url: '/responses', headers: names, body };
   return {
     body,
     params: {},

@@ -2,6 +2,7 @@
 
 import type { GuardingSettings } from '../../engine/guarding/request/guards-of.ts';
 import type { BudgetSettings } from '../../engine/metering/budgeted.ts';
+import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { StoreWriteSettings } from '../../engine/request/keep.ts';
 import type { CallRules } from '../../engine/turn/machine/call-permission.ts';
@@ -28,6 +29,8 @@ export interface ChatSettings
   readonly hooks: Reports;
   readonly upstream: Upstream & Required<Pick<Upstream, 'chat'>>;
   readonly heartbeat: WantedHeartbeat;
+  /** The turns that run, whichever API began them. */
+  readonly turns: Activity;
 }
 
 /** Everything one completion needs. */

@@ -1,15 +1,15 @@
 /** The routes of the Chat Completions API, for any framework. */
-import { activity } from '../../engine/request/activity.ts';
+
+import type { ModelApi } from '../endpoint/api.ts';
 import { endpointFor } from '../endpoint/endpoint.ts';
 import { modelRoutes } from '../endpoint/models.ts';
-import type { ApiRoutes } from '../endpoint/routes.ts';
 import type { ChatSettings } from './chat-request.ts';
 import { createChatCompletion } from './create.ts';
 import { storedRoutes } from './stored/stored-endpoints.ts';
 
 /** The routes over these settings. */
-export function chatRoutes(settings: ChatSettings): ApiRoutes {
-  const turns = activity(settings.limits);
+export function chatRoutes(settings: ChatSettings): ModelApi {
+  const { turns } = settings;
   const create = endpointFor((request) => createChatCompletion(request, settings, turns), settings);
   return {
     routes: [

@@ -1,6 +1,5 @@
 /** Routes as data, so that every framework serves the same paths. */
-import type { Activity } from '../../engine/request/activity.ts';
-import type { Endpoint, EndpointSettings } from './endpoint.ts';
+import type { Endpoint } from './endpoint.ts';
 
 /** One route; `path` is below the mount point, with `:name` for a parameter. */
 export interface Route {
@@ -23,23 +22,4 @@ export function matchPath(pattern: string, path: string): Readonly<Record<string
     else if (part !== value) return undefined;
   }
   return params;
-}
-
-/** How many responses run. */
-export interface RunningTurns {
-  /** Of all kinds. */
-  readonly inFlight: number;
-  /** Those that no client waits for, here or in the queue. */
-  readonly background: number;
-  /** Those that wait for a place. */
-  readonly waiting: number;
-}
-
-/** All routes, what runs on them, and their shutdown. */
-export interface ApiRoutes {
-  readonly routes: readonly Route[];
-  readonly running: () => RunningTurns;
-  readonly drain: Activity['drain'];
-  /** How errors are written that are found before an endpoint runs. */
-  readonly envelopeOf?: EndpointSettings['envelopeOf'];
 }

@@ -19,11 +19,10 @@ import type { FilesSettings } from './settings.ts';
 import { uploadDetails } from './upload-details.ts';
 import { uploadRoutes } from './upload-endpoints.ts';
 import { type IncomingFile, NO_BYTES, receiveForm } from './upload-form.ts';
-import { type UploadSlot, UploadSlots } from './upload-slots.ts';
+import type { UploadSlot, UploadSlots } from './upload-slots.ts';
 
-/** The routes over these settings. */
-export function fileRoutes(settings: FilesSettings): readonly Route[] {
-  const slots = new UploadSlots(settings.fileLimits);
+/** The routes over these settings; `slots` count their uploads. */
+export function fileRoutes(settings: FilesSettings, slots: UploadSlots): readonly Route[] {
   const endpoints = new FilesEndpoints(settings, slots);
   const on = (handler: Handler) => notForAnthropic(endpointFor(handler, settings), settings);
   return [
@@ -51,10 +50,11 @@ class FilesEndpoints {
     requireTenant(request.scope, 'An uploaded file', null);
     // Before reading: an upload that is announced as too long need not be sent.
     if (Number(request.headers.get('content-length')) > maxFormBytes(limits)) throw fileTooLarge(limits);
-    const slot = this.slots.begin(request.scope);
+    const slot = this.slots.begin(request);
     try {
       const store = (file: IncomingFile) => this.store(file, request.scope, slot);
-      return jsonReply(fileResource(await receiveForm(request.bytes ?? NO_BYTES, formParser(type), limits, store)));
+      const stored = await receiveForm(request.bytes ?? NO_BYTES, formParser(type), limits, store, slot);
+      return jsonReply(fileResource(stored));
     } finally {
       slot.end();
     }
@@ -101,7 +101,7 @@ class FilesEndpoints {
     const key = fileKey(request);
     if (!(await fromFiles(() => this.settings.files.delete(key)))) throw fileNotFound(key.id);
     // The file is deleted, whatever fails from here on: the next search in a vector store removes it there.
-    await this.settings.forgetFile?.(key).catch((error: unknown) => reportError(error, request, this.settings));
+    await this.settings.forgetFile(key).catch((error: unknown) => reportError(error, request, this.settings));
     return jsonReply({ id: key.id, object: 'file', deleted: true });
   }
 

@@ -12,5 +12,5 @@ export interface FilesSettings extends EndpointSettings {
   readonly fileLimits: FileLimits;
   readonly formParser: FormParser;
   /** Removes a deleted file from what was made of it. */
-  readonly forgetFile: ((key: ResponseKey) => Promise<void>) | undefined;
+  readonly forgetFile: (key: ResponseKey) => Promise<void>;
 }

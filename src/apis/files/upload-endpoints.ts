@@ -40,7 +40,7 @@ export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): reado
     const type = formType(headers);
     const upload = await uploads.find(scope, uploadId(request));
     if (Number(headers.get('content-length')) > maxFormBytes(partLimits)) throw fileTooLarge(partLimits);
-    const slot = slots.begin(scope);
+    const slot = slots.begin(request);
     const id = newObjectId('part');
     try {
       const part = await receiveForm(
@@ -48,7 +48,7 @@ export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): reado
         formParser(type),
         partLimits,
         ({ content }) => uploads.addPart(upload, id, content, slot),
-        'data',
+        { part: 'data', signal: slot.signal },
       );
       const created_at = seconds(part.createdAt);
       return jsonReply({ id, object: 'upload.part', created_at, upload_id: upload.id });
@@ -67,7 +67,7 @@ export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): reado
     if (completing.has(upload.id)) {
       throw new ApiError('invalid_value', `Upload ${quotedId(upload.id)} is being completed.`, { param: 'upload_id' });
     }
-    const slot = slots.begin(scope);
+    const slot = slots.begin(request);
     completing.add(upload.id);
     try {
       slot.count(upload.bytes, await fromFiles(() => settings.files.usage(scope)));

@@ -24,16 +24,16 @@ type StoreFile<Result> = (file: IncomingFile) => Promise<Result>;
 
 /**
  * Reads the form and resolves with what `store` returns for its file. Whatever fails, it rejects with the first failure,
- * and only after `store` has ended too, so that nothing is left behind. Throws `ApiError` for what the client did.
+ * and only after `store` has ended too, so that nothing is left behind. A signal that is aborted ends it with its reason. Throws `ApiError` for what the client did.
  */
 export function receiveForm<Result>(
   bytes: AsyncIterable<Uint8Array>,
   parser: Busboy,
   limits: FileLimits,
   store: StoreFile<Result>,
-  part: FilePart = 'file',
+  { part = 'file', signal }: { readonly part?: FilePart; readonly signal: AbortSignal },
 ): Promise<Result> {
-  return new UploadForm(parser, limits, store, part).receive(bytes);
+  return new UploadForm(parser, limits, store, part).receive(bytes, signal);
 }
 
 /** The body of a request that has none. */
@@ -72,7 +72,9 @@ class UploadForm<Result> {
     this.listen();
   }
 
-  async receive(bytes: AsyncIterable<Uint8Array>): Promise<Result> {
+  async receive(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Result> {
+    const stop = () => this.fail(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
     this.feed(bytes).catch((error) => this.fail(error));
     try {
       await this.parsed;
@@ -83,6 +85,7 @@ class UploadForm<Result> {
       await this.storing?.catch(() => {});
       throw error;
     } finally {
+      signal.removeEventListener('abort', stop);
       clearTimeout(this.idle);
     }
   }

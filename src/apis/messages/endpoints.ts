@@ -1,20 +1,20 @@
 /** The routes of the Messages API, for any framework, and the count of a request's tokens. */
-import { type Activity, activity } from '../../engine/request/activity.ts';
+import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { countInput } from '../../engine/tokens/count-input.ts';
 import { beginTurn } from '../../engine/turn/lifetime.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
+import type { ModelApi } from '../endpoint/api.ts';
 import { endpointFor, type Handler, passedHeaders } from '../endpoint/endpoint.ts';
 import { ANTHROPIC, modelRoutes } from '../endpoint/models.ts';
 import { noteReporter } from '../endpoint/prepare.ts';
-import type { ApiRoutes } from '../endpoint/routes.ts';
 import { createMessage } from './create.ts';
 import { prepareMessages, toItemsRequest } from './prepare.ts';
 import type { MessagesSettings } from './settings.ts';
 
 /** The routes over these settings. */
-export function messagesRoutes(settings: MessagesSettings): ApiRoutes {
-  const turns = activity(settings.limits);
+export function messagesRoutes(settings: MessagesSettings): ModelApi {
+  const { turns } = settings;
   const envelopeOf = () => ANTHROPIC;
   const on = (handler: Handler) => endpointFor(handler, { ...settings, envelopeOf });
   return {

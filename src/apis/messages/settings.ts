@@ -1,6 +1,7 @@
 /** What the Messages API needs of the host's options and of the other rooms. */
 
 import type { GuardingSettings } from '../../engine/guarding/request/guards-of.ts';
+import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { Lifetime } from '../../engine/turn/lifetime.ts';
 import type { Turn } from '../../engine/turn/run-turn.ts';
@@ -23,6 +24,8 @@ export interface MessagesSettings extends PrepareSettings, EndpointSettings, Gua
   readonly tokenCounting: TokenCounting;
   readonly budget?: Budget | undefined;
   readonly heartbeat: WantedHeartbeat;
+  /** The turns that run, whichever API began them. */
+  readonly turns: Activity;
   /** Whether clients see the calls of tools that they did not name. */
   readonly toolItems: 'hidden' | 'shown';
   readonly pipeline: ItemsPipeline;

@@ -1,6 +1,6 @@
 /** Makes the vector stores of a host out of a store of files, an index and a model that embeds. */
 
-import { openVectorStores, type VectorStores } from '../../engine/indexing/vector-stores.ts';
+import { openVectorStores, type VectorStores as SearchedStores } from '../../engine/indexing/vector-stores.ts';
 import type { BackgroundEngine } from '../../ports/background/background-engine.ts';
 import type { FileStore } from '../../ports/files/file-store.ts';
 import type { TextReader } from '../../ports/files/text-reader.ts';
@@ -20,8 +20,11 @@ import { type Embedder, EmbeddingError } from '../../ports/vectors/embedder.ts';
 import type { VectorIndex } from '../../ports/vectors/vector-index.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isRecord } from '../../protocol/record.ts';
+import type { Api } from '../endpoint/api.ts';
 import { type EmbeddingsOptions, embeddingsServer, isEmbedder } from './embeddings/embeddings-server.ts';
+import { type VectorStoreQuota, vectorStoreLimits } from './limits.ts';
 import { plainText } from './plain-text.ts';
+import { vectorStoresApi } from './vector-stores-api.ts';
 
 /** How files are indexed; `undefined` means omitted. */
 export interface IndexingOptions {
@@ -44,6 +47,15 @@ export interface IndexingOptions {
   readonly claimMs?: number | undefined;
 }
 
+/** Made by `createVectorStores`; the same object serves the API and the tool. */
+export interface VectorStores extends SearchedStores {
+  /**
+   * `/vector_stores` with their files, batches and search, for the option `apis` of `openResponses`, which closes the vector
+   * stores when it is closed.
+   */
+  readonly api: Api;
+}
+
 /** What vector stores are made of; `undefined` means omitted. */
 export interface VectorStoresOptions {
   /** Where uploaded files are: the same store as that of `filesRouter`. */
@@ -54,6 +66,8 @@ export interface VectorStoresOptions {
   readonly embeddings: EmbeddingsOptions | Embedder;
   /** Reads documents that are not plain text, such as `documentText()`. Default: only files of UTF-8 text are indexed. */
   readonly documents?: TextReader | undefined;
+  /** What a tenant may keep, and ask at once. Default: those of `VectorStoreQuota`. */
+  readonly quota?: VectorStoreQuota | undefined;
   /** How files are indexed. Default: those of `IndexingOptions`. */
   readonly indexing?: IndexingOptions | undefined;
   /** Receives failures of indexing in `onError`, whose `requestId` is `indexing`. Default: none. */
@@ -67,6 +81,7 @@ const CHECKS: Readonly<Record<keyof VectorStoresOptions, OptionCheck>> = {
   index: withMethods('putStore', 'getStore', 'addFiles', 'claim', 'addChunks', 'endClaim', 'nearest', 'matching'),
   embeddings: (value) => isRecord(value) || 'the options of a server, or an embedder',
   documents: withMethods('read'),
+  quota: isObject,
   indexing: isObject,
   hooks: areHooks,
   logger: isLogger,
@@ -85,7 +100,7 @@ const INDEXING: Readonly<Record<keyof IndexingOptions, OptionCheck>> = {
 };
 
 /**
- * The vector stores for `vectorStoresRouter` and `fileSearch`. Files are indexed in this process, including those that a killed
+ * The vector stores for `openResponses`, by their `api`, for `vectorStoresRouter` and for `fileSearch`. Files are indexed in this process, including those that a killed
  * process left; close the object before the process ends. Throws a `TypeError` for a bad option.
  *
  * @example
@@ -113,7 +128,10 @@ export function createVectorStores(options: VectorStoresOptions): VectorStores {
   const { engine, parallelFiles = 4, attempts = 12, fileChunks = 10_000, storeBytes = 4 * GIB } = indexing;
   const { pollMs = 15_000, claimMs = 60_000 } = indexing;
   const settings = { engine, parallelFiles, attempts, fileChunks, storeBytes, pollMs, claimMs };
-  return openVectorStores({ files, index, embedder, documents, ...settings, report: indexingReporter(options) });
+  const limits = vectorStoreLimits(owner, options.quota);
+  const report = indexingReporter(options);
+  const vectorStores = openVectorStores({ files, index, embedder, documents, ...settings, report });
+  return { ...vectorStores, api: vectorStoresApi(vectorStores, limits) };
 }
 
 const GIB = 2 ** 30;

@@ -1,6 +1,7 @@
 /** The vector stores of a host: what is searched, and the work that makes files searchable. */
 import type { ResponseKey } from '../../ports/background/response-key.ts';
 import type { FileStore } from '../../ports/files/file-store.ts';
+import { type OptionCheck, withMethods } from '../../ports/host/options-check.ts';
 import {
   type FoundChunk,
   isStoreExpired,
@@ -12,7 +13,7 @@ import { Indexer, type IndexerSettings } from './indexer.ts';
 import { removeEverywhere } from './remove-gone.ts';
 import { type Search, searchChunks } from './search.ts';
 
-/** Made by `createVectorStores`; the same object serves the router and the tool. */
+/** The vector stores of a host, as the API and the tool use them. */
 export interface VectorStores {
   /** Where uploaded files are. */
   readonly files: FileStore;
@@ -33,6 +34,10 @@ export interface VectorStores {
   /** Stops indexing at once, and closes the index, the embedder and the reader of documents; the store of files stays open. May be called twice. */
   close(): Promise<void>;
 }
+
+/** Whether the value is what `createVectorStores` makes. */
+export const isVectorStores: OptionCheck = (value) =>
+  withMethods('search', 'forgetFile')(value) === true || 'made by createVectorStores()';
 
 /** Activity is noted once in this time, in milliseconds: expiry is counted in days. */
 const TOUCH_MS = 60_000;

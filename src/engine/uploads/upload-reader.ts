@@ -49,7 +49,10 @@ export class UploadReader {
   async get(id: string, param: string): Promise<Upload> {
     const upload = await this.find(id, param);
     if (upload) return upload;
-    throw new ApiError('file_not_found', `No such File object: ${quotedId(id)}.`, { param, status: 400 });
+    // A host that forgets `scope` at one of the two sees the upload work, and the request fail.
+    const hint =
+      "If its upload was answered, look whether the Files API and this API have the same option 'scope'; with openResponses they have one.";
+    throw new ApiError('file_not_found', `No such File object: ${quotedId(id)}. ${hint}`, { param, status: 400 });
   }
 
   private async read(id: string, param: string): Promise<Upload | undefined> {

@@ -4,13 +4,13 @@ import { parse } from 'node:querystring';
 import { isLocalHost } from '../../observe/inspector/server/access.ts';
 import type { InspectorHandler } from '../../observe/inspector/server/handler.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import type { Api } from '../../server/api.ts';
+import type { OpenApis } from '../../server/open-apis.ts';
 import type { ApiRequest } from '../../server/served-routes.ts';
 import { respond } from '../node/respond.ts';
 
 /** What is served. */
 interface Served {
-  readonly api: Api;
+  readonly api: Pick<OpenApis, 'handle' | 'refuse'>;
   /** Undefined where it is off. */
   readonly inspector: InspectorHandler | undefined;
   /** Whether the server listens to this machine alone. */

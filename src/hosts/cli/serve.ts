@@ -4,8 +4,8 @@ import { createServer, type Server } from 'node:http';
 import { type AddressInfo, isIPv6 } from 'node:net';
 import { createInspector } from '../../observe/inspector/create-inspector.ts';
 import { isLoopback } from '../../observe/inspector/server/access.ts';
-import { allApis } from '../../server/api.ts';
-import { coreSettings } from '../../server/options/core-settings.ts';
+import { closeServer } from '../../server/close-parts.ts';
+import { openApis } from '../../server/open-apis.ts';
 import type { Arguments } from './arguments.ts';
 import { Failure, printableMessage } from './failure.ts';
 import { listener } from './listener.ts';
@@ -26,8 +26,6 @@ interface RunningServer {
 const IDLE_CONNECTION_MS = 75_000;
 /** How long running responses have to finish, in milliseconds. */
 const DRAIN_MS = 10_000;
-/** How long the last connections may stay open after that, in milliseconds. */
-const LINGER_MS = 1000;
 
 /** Starts everything; throws a `Failure` where something cannot be used, and then leaves nothing open. */
 export async function serve(args: Arguments, warn: (line: string) => void): Promise<RunningServer> {
@@ -50,13 +48,7 @@ async function startParts(
   const server = createServer();
   // Listens first: a port in use is found immediately, while MCP servers take long to start.
   const origin = await listening(server, args);
-  opened.push(async () => {
-    const ended = once(server, 'close');
-    server.close();
-    server.closeIdleConnections();
-    setTimeout(() => server.closeAllConnections(), LINGER_MS).unref();
-    await ended;
-  });
+  opened.push(() => closeServer(server));
   const { store, close: closeStore } = await openStore(args.store, warn);
   opened.push(closeStore);
   const model = await openModel(args, warn);
@@ -65,15 +57,13 @@ async function startParts(
   opened.push(async () => tools?.close());
 
   const inspector = args.inspect ? createInspector({ playground: true }) : undefined;
-  const options = { upstream: model.upstream, store, tools };
-  const api = allApis(coreSettings('express-open-responses', inspector?.observe(options) ?? options));
+  const api = openApis('express-open-responses', { upstream: model.upstream, store, tools, inspector }, undefined);
   const isLocal = isLoopback(listenAddress(server).address);
   if (!isLocal) warn(`everyone who reaches ${args.host} may use the model server through this one.`);
   server.removeAllListeners('request').on('request', listener({ api, inspector: inspector?.router, isLocal }));
 
   async function close(): Promise<void> {
-    inspector?.close();
-    await api.drain({ server, timeoutMs: DRAIN_MS });
+    await api.close({ server, timeoutMs: DRAIN_MS });
     await closeAll();
   }
 

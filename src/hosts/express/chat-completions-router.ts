@@ -2,7 +2,8 @@
 
 import type { Request } from 'express';
 import { chatRoutes } from '../../apis/chat-completions/endpoints.ts';
-import { requireChatSettings } from '../../server/api.ts';
+import { requireChatSettings } from '../../server/open-apis.ts';
+import type { HostRequest } from './host-request.ts';
 import { type DrainableRouter, type RouterOptions, routerKit } from './router.ts';
 
 /**
@@ -19,7 +20,7 @@ import { type DrainableRouter, type RouterOptions, routerKit } from './router.ts
  * express().use('/v1', chatCompletionsRouter({ tools })).listen(3000);
  * ```
  */
-export function chatCompletionsRouter<Req extends Request = Request>(
+export function chatCompletionsRouter<Req extends Request = HostRequest>(
   options: RouterOptions<Req> = {},
 ): DrainableRouter {
   const { settings, serve } = routerKit('chatCompletionsRouter', options);

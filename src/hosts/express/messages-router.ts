@@ -2,6 +2,7 @@
 
 import type { Request } from 'express';
 import { anthropicRoutes } from '../../server/messages-routes.ts';
+import type { HostRequest } from './host-request.ts';
 import { type DrainableRouter, type RouterOptions, routerKit } from './router.ts';
 
 /**
@@ -18,7 +19,7 @@ import { type DrainableRouter, type RouterOptions, routerKit } from './router.ts
  * express().use('/v1', messagesRouter({ upstream })).listen(3000);
  * ```
  */
-export function messagesRouter<Req extends Request = Request>(options: RouterOptions<Req> = {}): DrainableRouter {
+export function messagesRouter<Req extends Request = HostRequest>(options: RouterOptions<Req> = {}): DrainableRouter {
   const { settings, serve } = routerKit('messagesRouter', options);
   return serve(anthropicRoutes(settings));
 }

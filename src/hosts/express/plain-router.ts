@@ -1,19 +1,32 @@
 /** Routes as an Express router, and error handling. */
 import type { ErrorRequestHandler, Router } from 'express';
+import type { Api, OpenApi } from '../../apis/endpoint/api.ts';
 import { type EndpointSettings, refusalEndpoint } from '../../apis/endpoint/endpoint.ts';
 import type { Route } from '../../apis/endpoint/routes.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import type { PlainSettings } from '../../server/options/plain-api.ts';
-import type { ReportedRoutes } from '../../server/reported-routes.ts';
+import { type PlainOptions, type PlainSettings, plainSettings } from '../../server/options/plain-api.ts';
+import { reportedRoute } from '../../server/reported-routes.ts';
 import { discardRest } from '../node/discard-rest.ts';
 import { express } from './express.cjs';
 import { answerRequest, handle, handleBytes, type Scope } from './handle.ts';
 import { readBody } from './read-body.ts';
 
-/** The router of an API that calls no model; `scope` is the host's. */
-export function plainRouter({ routes, settings }: ReportedRoutes, scope: Scope<never> | undefined): Router {
+/** What serving an API alone takes besides the API. */
+interface PlainRouterOptions extends PlainOptions {
+  readonly scope?: Scope<never> | undefined;
+}
+
+/** The router of an API that calls no model, served alone by the function `owner`; and the API as it was opened. */
+export function plainRouter(
+  owner: string,
+  api: Api,
+  { scope, ...options }: PlainRouterOptions,
+): { readonly router: Router; readonly open: OpenApi } {
+  const settings = plainSettings(owner, options);
+  const open: OpenApi = api.open({ ...settings, forgetFile: async (key) => open.forgetFile?.(key) });
+  const routes = open.routes.map((route) => reportedRoute(route, settings));
   // The cast: the host states what its earlier handlers make of a request.
-  return createRouter(routes, settings, scope as Scope | undefined);
+  return { router: createRouter(routes, settings, scope as Scope | undefined), open };
 }
 
 type ServingSettings = EndpointSettings & Pick<PlainSettings, 'limits' | 'owner'>;

@@ -1,6 +1,7 @@
 /** The Responses API as an Express router. */
 import type { Request } from 'express';
 import { responsesRoutes } from '../../server/responses-routes.ts';
+import type { HostRequest } from './host-request.ts';
 import { type DrainableRouter, type RouterOptions, routerKit } from './router.ts';
 
 /**
@@ -16,7 +17,7 @@ import { type DrainableRouter, type RouterOptions, routerKit } from './router.ts
  * express().use('/v1', responsesRouter({ upstream })).listen(3000);
  * ```
  */
-export function responsesRouter<Req extends Request = Request>(options: RouterOptions<Req> = {}): DrainableRouter {
+export function responsesRouter<Req extends Request = HostRequest>(options: RouterOptions<Req> = {}): DrainableRouter {
   const { settings, serve } = routerKit('responsesRouter', options);
   return serve(responsesRoutes(settings));
 }

@@ -1,21 +1,24 @@
 /** The parts that the routers of models share: options and shutting down. */
 import type { Request, Router } from 'express';
-import type { ApiRoutes } from '../../apis/endpoint/routes.ts';
+import type { ModelApi } from '../../apis/endpoint/api.ts';
 import type { DrainOptions } from '../../engine/request/activity.ts';
 import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
+import { announcer } from '../../server/announce.ts';
 import { type CoreSettings, coreSettings } from '../../server/options/core-settings.ts';
 import { coreChecks } from '../../server/options/option-checks.ts';
 import type { CoreOptions } from '../../server/options/options.ts';
-import { reportedRoutes } from '../../server/reported-routes.ts';
+import { warnOfUnused } from '../../server/options/unused-options.ts';
+import { reportedRoute } from '../../server/reported-routes.ts';
 import { type RouterStatus, statusReader } from '../../server/status.ts';
 import type { Scope } from './handle.ts';
+import type { HostRequest } from './host-request.ts';
 import { createRouter } from './plain-router.ts';
 
 /**
  * The shared options, and those that need an Express app. `Req` is the request as the app's earlier handlers leave it,
  * such as one with a `user`.
  */
-export interface RouterOptions<Req extends Request = Request> extends CoreOptions<Req> {
+export interface RouterOptions<Req extends Request = HostRequest> extends CoreOptions<Req> {
   /**
    * The tenant whose responses a request may see, such as the user's id. Default: a digest of the API key; a request
    * with a cookie and no key is not stored.
@@ -37,20 +40,22 @@ export interface DrainableRouter extends Router {
 /** The settings of a router, and how to serve routes with them. */
 interface RouterKit {
   readonly settings: CoreSettings;
-  serve(api: ApiRoutes): DrainableRouter;
+  serve(api: ModelApi): DrainableRouter;
 }
 
 /** Checks the options of the factory `owner`; throws a `TypeError` that names the invalid option. */
 export function routerKit(owner: string, options: RouterOptions<never>): RouterKit {
   checkOptions(owner, options, { ...coreChecks, scope: isFunction });
+  warnOfUnused(owner, options);
   const { scope: scopeOf, ...core } = options;
   // The cast: the host states what its earlier handlers make of a request.
   const scope = scopeOf as Scope | undefined;
   const settings = coreSettings(owner, core);
 
-  function serve(api: ApiRoutes): DrainableRouter {
-    const { routes, drain, running } = reportedRoutes(api, settings, scope);
-    const router = createRouter(routes, { ...settings, envelopeOf: api.envelopeOf }, scope);
+  function serve({ routes, envelopeOf, drain, running }: ModelApi): DrainableRouter {
+    const announce = announcer(settings, scope);
+    const reported = routes.map((route) => reportedRoute(route, settings, announce));
+    const router = createRouter(reported, { ...settings, envelopeOf }, scope);
     return Object.assign(router, { drain, status: statusReader(settings, running) });
   }
 

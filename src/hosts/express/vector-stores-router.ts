@@ -1,22 +1,23 @@
 /** The API of vector stores as an Express router. */
 import type { Request, Router } from 'express';
+import type { VectorStores } from '../../apis/vector-stores/create-vector-stores.ts';
+import { isVectorStores } from '../../engine/indexing/vector-stores.ts';
 import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
-import {
-  buildVectorStoresApi,
-  type VectorStoresApiOptions,
-  vectorStoresChecks,
-} from '../../server/vector-stores-api.ts';
+import { type PlainOptions, plainChecks } from '../../server/options/plain-api.ts';
+import type { HostRequest } from './host-request.ts';
 import { plainRouter } from './plain-router.ts';
 
-/** The vector stores, the tenant and the quota; `undefined` means omitted. */
-export interface VectorStoresRouterOptions<Req extends Request = Request> extends VectorStoresApiOptions {
+/** The vector stores and the tenant; `undefined` means omitted. */
+export interface VectorStoresRouterOptions<Req extends Request = HostRequest> extends PlainOptions {
+  /** Made by `createVectorStores`, which has the quota. */
+  readonly vectorStores: VectorStores;
   /** The tenant of a request, as for `filesRouter` and `responsesRouter`, which must have the same. Default: a digest of the API key. */
   readonly scope?: ((req: Req) => string) | undefined;
 }
 
 /**
  * `/vector_stores` with their files, batches and search, to be mounted at any path. Throws a `TypeError` for an unknown option
- * or a bad value.
+ * or a bad value. Beside other APIs, `openResponses` with `vectorStores.api` needs `scope` once.
  *
  * @example
  * ```ts
@@ -30,8 +31,10 @@ export interface VectorStoresRouterOptions<Req extends Request = Request> extend
  * express().use('/v1', filesRouter({ files }), vectorStoresRouter({ vectorStores })).listen(3000);
  * ```
  */
-export function vectorStoresRouter<Req extends Request = Request>(options: VectorStoresRouterOptions<Req>): Router {
+export function vectorStoresRouter<Req extends Request = HostRequest>(options: VectorStoresRouterOptions<Req>): Router {
   const owner = 'vectorStoresRouter';
-  checkOptions(owner, options, { ...vectorStoresChecks, scope: isFunction });
-  return plainRouter(buildVectorStoresApi(owner, options), options.scope);
+  checkOptions(owner, options, { vectorStores: isVectorStores, ...plainChecks, scope: isFunction });
+  const { vectorStores, scope, hooks, logger } = options;
+  if (vectorStores === undefined) throw new TypeError(`${owner}: vectorStores is missing, got undefined`);
+  return plainRouter(owner, vectorStores.api, { scope, hooks, logger }).router;
 }

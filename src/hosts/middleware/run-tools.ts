@@ -4,12 +4,13 @@ import type { ChatSettings } from '../../apis/chat-completions/chat-request.ts';
 import { createChatCompletion } from '../../apis/chat-completions/create.ts';
 import { prepareChatTools } from '../../apis/chat-completions/request/prepare-tools.ts';
 import { errorReplyTo, withRequestId } from '../../apis/endpoint/endpoint.ts';
-import { type Activity, activity } from '../../engine/request/activity.ts';
+import type { Activity, DrainOptions } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { Reply } from '../../protocol/reply.ts';
 import { truncatedError } from '../../protocol/secrets/scrub.ts';
+import { type RouterStatus, statusReader } from '../../server/status.ts';
 import { type AnyNodeHandler, HandlerFailed, type NodeHandler } from '../node/handler-answer.ts';
 import { replaceBody, requestBody } from '../node/node-body.ts';
 import { type NodeRequest, setTurnContext, toEndpointRequest } from '../node/node-request.ts';
@@ -24,6 +25,17 @@ export interface RunToolsOptions<Req extends NodeRequest = NodeRequest, Res exte
   /** The host's own Chat Completions handler: called once for each model call, with the client's request. Default: the `upstream`. */
   readonly handler?: NodeHandler<Req, Res> | undefined;
 }
+
+/** A middleware that can be shut down, and asked how it is. */
+export type DrainableMiddleware<Req extends NodeRequest, Res extends ServerResponse = ServerResponse> = HostMiddleware<
+  Req,
+  Res
+> & {
+  /** Refuses new requests with 503 and resolves when every running answer has ended; see `DrainOptions`. */
+  drain(options?: DrainOptions): Promise<void>;
+  /** What works, as of a router. It never rejects. */
+  status(): Promise<RouterStatus>;
+};
 
 /**
  * Answers chat completions: calls of the `tools` run here and the model is called again, everything else is the
@@ -42,14 +54,14 @@ export interface RunToolsOptions<Req extends NodeRequest = NodeRequest, Res exte
  */
 export function runTools<Req extends NodeRequest = NodeRequest, Res extends ServerResponse = ServerResponse>(
   options: RunToolsOptions<Req, Res>,
-): HostMiddleware<Req, Res> {
+): DrainableMiddleware<Req, Res> {
   const handlerCheck = (value: unknown) => typeof value === 'function' || 'a function';
   const settings = middlewareSettings('runTools', options, { handler: handlerCheck });
   const { handler, upstream } = options;
   if (!handler && !upstream?.chat) throw new TypeError('runTools: handler or upstream is required, got neither');
-  const turns = activity(settings.limits);
+  const { turns } = settings;
 
-  return function runToolsMiddleware(req, res, next) {
+  function runToolsMiddleware(req: NodeRequest, res: ServerResponse, next: (error?: unknown) => void): void {
     // The cast: the handler accepts the framework's own objects.
     const pass = () => (handler ? handler(req as never, res as never, next) : next());
     const fail = (error: unknown) => answerClientError(error, req, res, next, settings);
@@ -58,7 +70,14 @@ export function runTools<Req extends NodeRequest = NodeRequest, Res extends Serv
       if (error instanceof HandlerFailed) return next(error.cause);
       fail(error);
     });
-  };
+  }
+
+  const model = upstream ?? { name: 'handler' };
+  const running = () => ({ inFlight: turns.running, background: 0, waiting: turns.waiting });
+  return Object.assign(runToolsMiddleware, {
+    drain: (drainOptions?: DrainOptions) => turns.drain(drainOptions),
+    status: statusReader({ ...settings, upstream: model }, running),
+  });
 }
 
 interface ToolRun {

@@ -1,6 +1,7 @@
 /** Makes an API request of a Node request, whatever framework it came through. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type EndpointRequest, headersFrom } from '../../engine/request/endpoint-request.ts';
+import { markRequest } from '../../engine/request/request-via.ts';
 import { checkScope, defaultScope, limitScope } from '../../ports/scope.ts';
 import type { TurnContext } from '../../ports/turn-context.ts';
 import { requestIdFrom } from '../../protocol/ids.ts';
@@ -24,6 +25,7 @@ export function toEndpointRequest<Req extends NodeRequest>(
   res: ServerResponse,
   scope?: ScopeOf<Req>,
 ): EndpointRequest {
+  markRequest(req, 'http');
   const context = turnContext(res);
   const requestId = context.requestId ?? requestIdFrom(req.headers['x-request-id']);
   const headers = headersFrom(req.headers);

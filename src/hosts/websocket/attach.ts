@@ -2,14 +2,16 @@
 
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { activity, type DrainOptions } from '../../engine/request/activity.ts';
+import type { DrainOptions } from '../../engine/request/activity.ts';
 import { MemoryBudget } from '../../ports/queues/room.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { announcer } from '../../server/announce.ts';
+import { type RouterStatus, statusReader } from '../../server/status.ts';
 import { upgradeRefusal } from './answer.ts';
 import { type Connection, serveConnection } from './connection.ts';
 import {
   checkServer,
+  type ServedByWebSocket,
   type UpgradeListener,
   type UpgradeServer,
   type WebSocketOptions,
@@ -21,40 +23,52 @@ import { WebSocketServer } from './ws.ts';
 /** How long clients have to confirm the close, in milliseconds. */
 const GRACE_MS = 1000;
 
+/** What works of a WebSocket, as plain JSON. */
+export interface WebSocketStatus extends RouterStatus {
+  /** How many connections are open. */
+  readonly connections: number;
+}
+
 /** A WebSocket that can be shut down. */
 export interface AttachedWebSocket {
   /** Refuses new connections and requests, lets running responses end, then closes everything; see `DrainOptions`. */
   drain(options?: DrainOptions): Promise<void>;
   /** The same without waiting: running responses fail. Resolves when every connection is closed. */
   close(): Promise<void>;
+  /** What works, for the host's own health route: plain JSON within a second or so, as of a router. It never rejects. */
+  status(): Promise<WebSocketStatus>;
 }
 
 /** The path of each listener, so that several on one server recognise each other. */
 const listenerPaths = new WeakMap<object, string>();
 
 /**
- * Serves `response.create` messages on the server's upgrade requests to `path`; ignores all other paths. Throws
+ * Serves `response.create` messages on the server's upgrade requests to `path`; ignores all other paths. With what `openResponses`
+ * returned, its responses share the places, tools and tenants of all APIs, and it ends with them; with options it stands alone. Throws
  * a `TypeError` for an unknown option or a bad value.
  *
  * @example
  * ```ts
- * import { createServer } from 'node:http';
+ * import express from 'express';
+ * import { openResponses } from 'express-open-responses';
  * import { attachResponsesWebSocket } from 'express-open-responses/websocket';
  *
- * const server = createServer().listen(3000);
- * const socket = attachResponsesWebSocket(server, { path: '/v1/responses' });
- * process.once('SIGTERM', () => void socket.drain());
+ * const api = openResponses();
+ * const server = express().use('/v1', api.router).listen(3000);
+ * attachResponsesWebSocket(server, api);
+ * process.once('SIGTERM', () => void api.close({ server }));
  * ```
  */
-export function attachResponsesWebSocket<Req extends IncomingMessage = IncomingMessage>(
+export function attachResponsesWebSocket(
   server: UpgradeServer,
-  options: WebSocketOptions<Req> = {},
+  api: ServedByWebSocket = {},
+  options: WebSocketOptions = {},
 ): AttachedWebSocket {
   checkServer(server);
-  // The cast: the host states what it makes of an upgrade request, as in `authorize`.
-  const settings = webSocketSettings(options as WebSocketOptions);
-  const { core, path, pingMs } = settings;
-  const shared = { turns: activity(core.limits), room: new MemoryBudget(settings.memoryBytes) };
+  const settings = webSocketSettings(api, options);
+  const { core, apis, path, pingMs } = settings;
+  const { turns } = core;
+  const shared = { turns, room: new MemoryBudget(settings.memoryBytes) };
   const connections = new Set<Connection>();
   /** Sockets of clients that the host has not yet accepted or refused. */
   const waiting = new Set<Duplex>();
@@ -66,7 +80,7 @@ export function attachResponsesWebSocket<Req extends IncomingMessage = IncomingM
     // ws would treat a larger number as none.
     maxPayload: Math.min(core.limits.bodyBytes, 2 ** 31 - 1),
   });
-  const announce = announcer(core, settings.scope);
+  const announce = announcer(core, options.authorize);
   let draining = false;
 
   const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
@@ -106,7 +120,7 @@ export function attachResponsesWebSocket<Req extends IncomingMessage = IncomingM
   async function drain(drainOptions?: DrainOptions): Promise<void> {
     draining = true;
     for (const connection of connections) connection.retire();
-    await shared.turns.drain(drainOptions);
+    await turns.drain(drainOptions);
     const cut = setTimeout(() => {
       for (const connection of connections) connection.terminate();
     }, GRACE_MS);
@@ -115,11 +129,19 @@ export function attachResponsesWebSocket<Req extends IncomingMessage = IncomingM
     for (const socket of waiting) socket.destroy();
     clearInterval(pings);
     server.off('upgrade', onUpgrade);
+    detach?.();
   }
 
   listenerPaths.set(onUpgrade, path);
   server.on('upgrade', onUpgrade);
-  return { drain, close: () => drain({ timeoutMs: 0 }) };
+  const detach = apis?.attach({ drain });
+  const running = () => ({ inFlight: turns.running, background: 0, waiting: turns.waiting });
+  const readStatus = statusReader(core, running);
+  return {
+    drain,
+    close: () => drain({ timeoutMs: 0 }),
+    status: async () => ({ ...(await readStatus()), connections: connections.size }),
+  };
 }
 
 /** Whether no other listener can answer: Node then leaves the socket open for ever. Our first listener answers for all. */

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
+import type { Admission } from '../../ports/host/admission.ts';
 import {
   anyMilliseconds,
   checkOptions,
@@ -10,26 +11,23 @@ import {
   positiveInteger,
 } from '../../ports/host/options-check.ts';
 import type { MaybePromise } from '../../ports/store.ts';
+import { apisBehind, type OpenApis, type OpenResponses } from '../../server/open-apis.ts';
 import { type CoreSettings, coreSettings } from '../../server/options/core-settings.ts';
 import { coreChecks } from '../../server/options/option-checks.ts';
 import type { CoreOptions } from '../../server/options/options.ts';
+import { warnOfUnused } from '../../server/options/unused-options.ts';
+import type { WebSocketRequest } from '../node/host-requests.ts';
 
-/** Why a client is refused; `status` is an HTTP status from 400. */
-export interface Refusal {
-  /** The HTTP status of the answer, from 400. */
-  readonly status: number;
-  /** The reason, which the client sees. */
-  readonly message: string;
-}
-
-/** The shared options, and those of the WebSocket. */
-export interface WebSocketOptions<Req extends IncomingMessage = IncomingMessage> extends CoreOptions<Req> {
+/** The options of a WebSocket; `undefined` means omitted. */
+export interface WebSocketOptions {
   /** The exact path of the upgrade request. Default: `/v1/responses`. */
   readonly path?: string | undefined;
-  /** Admits a client, or returns the reason for refusing it. Default: admits all but web pages of other origins. */
-  readonly authorize?: ((request: Req) => MaybePromise<Refusal | undefined>) | undefined;
-  /** The tenant whose responses the connection may see. Default: a digest of the API key; a request with a cookie and no key is not stored. */
-  readonly scope?: ((request: Req) => string) | undefined;
+  /**
+   * Admits a client, and names its tenant, by `{ scope }`; `true` admits it as the tenant of its API key. Refuses it by
+   * `{ status, message }`, or by `false`. No middleware runs for a WebSocket, and no option `scope`. Default: admits all but web
+   * pages of other origins.
+   */
+  readonly authorize?: ((request: WebSocketRequest) => MaybePromise<Admission>) | undefined;
   /** How long a connection may last, in milliseconds. Default: 60 minutes. */
   readonly connectionMs?: number | undefined;
   /** Milliseconds between two pings; a client without activity between them is cut off. Default: 30,000. */
@@ -41,6 +39,17 @@ export interface WebSocketOptions<Req extends IncomingMessage = IncomingMessage>
   /** Bytes of JSON that all connections together remember of their responses. Default: 256 MiB. */
   readonly memoryBytes?: number | undefined;
 }
+
+/**
+ * What a WebSocket serves without `openResponses`: the options of a router, whose functions receive the upgrade request. A `scope`
+ * that reads requests of Express cannot read it: `authorize` names the tenant.
+ */
+export interface WebSocketCoreOptions extends CoreOptions<WebSocketRequest> {
+  readonly scope?: undefined;
+}
+
+/** What is served: all APIs of `openResponses`, or options. */
+export type ServedByWebSocket = OpenResponses<never> | WebSocketCoreOptions;
 
 /** The part of Node's HTTP and HTTPS servers that is needed. */
 export interface UpgradeServer {
@@ -58,9 +67,10 @@ export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: B
 /** The options with every default filled in. */
 export interface WebSocketSettings {
   readonly core: CoreSettings;
+  /** The APIs with which the WebSocket ends; undefined if it stands alone. */
+  readonly apis: OpenApis | undefined;
   readonly path: string;
   readonly authorize: NonNullable<WebSocketOptions['authorize']>;
-  readonly scope: WebSocketOptions['scope'];
   readonly connectionMs: number;
   readonly pingMs: number;
   readonly maxLanes: number;
@@ -71,20 +81,35 @@ export interface WebSocketSettings {
 const OWNER = 'attachResponsesWebSocket';
 
 /** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
-export function webSocketSettings(options: WebSocketOptions): WebSocketSettings {
-  checkOptions(OWNER, options, { ...coreChecks, ...checks });
-  const { path, authorize, scope, connectionMs, pingMs, maxLanes, maxQueued, memoryBytes, ...core } = options;
+export function webSocketSettings(served: ServedByWebSocket, options: WebSocketOptions): WebSocketSettings {
+  checkOptions(OWNER, options, checks);
+  const apis = apisBehind(served);
+  if (apis?.hasScope && options.authorize === undefined)
+    throw new TypeError(
+      `${OWNER}: authorize must return { scope } for each connection, because the scope of openResponses reads requests over HTTP only, got undefined`,
+    );
+  // The cast: what is not the object of `openResponses` is options, which are checked.
+  const core = apis?.settings ?? ownSettings(served as WebSocketCoreOptions);
   return {
-    core: coreSettings(OWNER, core),
-    path: path ?? '/v1/responses',
-    authorize: authorize ?? sameOriginOnly,
-    scope,
-    connectionMs: connectionMs ?? 60 * 60_000,
-    pingMs: pingMs ?? 30_000,
-    maxLanes: maxLanes ?? 8,
-    maxQueued: maxQueued ?? 32,
-    memoryBytes: memoryBytes ?? 256 * 1024 * 1024,
+    core,
+    apis,
+    path: options.path ?? '/v1/responses',
+    authorize: options.authorize ?? sameOriginOnly,
+    connectionMs: options.connectionMs ?? 60 * 60_000,
+    pingMs: options.pingMs ?? 30_000,
+    maxLanes: options.maxLanes ?? 8,
+    maxQueued: options.maxQueued ?? 32,
+    memoryBytes: options.memoryBytes ?? 256 * 1024 * 1024,
   };
+}
+
+function ownSettings(options: WebSocketCoreOptions): CoreSettings {
+  checkOptions(OWNER, options, {
+    ...coreChecks,
+    scope: () => 'left out: authorize returns the tenant of a connection, as { scope }',
+  });
+  warnOfUnused(OWNER, options);
+  return coreSettings(OWNER, options);
 }
 
 /** Throws a `TypeError` for anything but a server, such as an Express app. */
@@ -95,10 +120,9 @@ export function checkServer(server: unknown): void {
 }
 
 /** The range of a timer. */
-const checks: Readonly<Record<string, OptionCheck>> = {
+const checks: Readonly<Record<keyof WebSocketOptions, OptionCheck>> = {
   path: (value) => (typeof value === 'string' && /^\/[^?#]*$/.test(value)) || "a path such as '/v1/responses'",
   authorize: isFunction,
-  scope: isFunction,
   connectionMs: anyMilliseconds,
   pingMs: anyMilliseconds,
   maxLanes: positiveInteger,
@@ -107,7 +131,7 @@ const checks: Readonly<Record<string, OptionCheck>> = {
 };
 
 /** Any page may open a WebSocket to any server, and browsers send no preflight request as they do for JSON. */
-function sameOriginOnly({ headers: { origin, host } }: IncomingMessage): Refusal | undefined {
-  if (origin === undefined || (URL.canParse(origin) && new URL(origin).host === host)) return undefined;
+function sameOriginOnly({ headers: { origin, host } }: IncomingMessage): Admission {
+  if (origin === undefined || (URL.canParse(origin) && new URL(origin).host === host)) return true;
   return { status: 403, message: 'Web pages of other origins may not connect.' };
 }

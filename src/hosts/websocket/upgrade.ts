@@ -1,13 +1,14 @@
 /** Handles an upgrade request: finds its tenant, and admits or refuses it. */
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { inspect } from 'node:util';
 import { headersFrom } from '../../engine/request/endpoint-request.ts';
-import { checkScope, defaultScope } from '../../ports/scope.ts';
+import { markRequest } from '../../engine/request/request-via.ts';
+import { type Refusal, readAdmission } from '../../ports/host/admission.ts';
+import { defaultScope } from '../../ports/scope.ts';
 import { ApiError, toApiError } from '../../protocol/errors.ts';
-import { isRecord } from '../../protocol/record.ts';
 import type { Reply } from '../../protocol/reply.ts';
-import type { Refusal, WebSocketSettings } from './options.ts';
+import type { WebSocketRequest } from '../node/host-requests.ts';
+import type { WebSocketSettings } from './options.ts';
 
 /** The path of the request, without its query. */
 export function upgradePath({ url = '' }: IncomingMessage): string {
@@ -17,24 +18,26 @@ export function upgradePath({ url = '' }: IncomingMessage): string {
 /** Returns the scope of an admitted client, or the error to answer. Never rejects. */
 export async function admit(
   request: IncomingMessage,
-  { authorize, scope }: WebSocketSettings,
+  { authorize, apis }: Pick<WebSocketSettings, 'authorize' | 'apis'>,
 ): Promise<string | ApiError> {
+  markRequest(request, 'websocket');
   try {
-    const refusal = await authorize(request);
-    if (refusal !== undefined) return toRefusalError(refusal);
-    return scope ? checkScope(scope(request)) : defaultScope(headersFrom(request.headers));
+    // The cast: it says so since the line before.
+    const admission = readAdmission(await authorize(request as WebSocketRequest));
+    if ('status' in admission) return refusalError(admission);
+    if (admission.scope !== undefined) return admission.scope;
+    // The digest of a key would be another tenant than the one whom the host names over HTTP.
+    if (apis?.hasScope)
+      throw new TypeError('authorize: must return { scope }, because openResponses has a scope, got true');
+    return defaultScope(headersFrom(request.headers));
   } catch (error) {
     return toApiError(error);
   }
 }
 
-function toRefusalError(refusal: Refusal): ApiError {
-  if (!isRecord(refusal)) throw new TypeError(`authorize: must return nothing or a refusal, got ${inspect(refusal)}`);
-  const { status, message } = refusal;
-  if (!Number.isInteger(status) || status < 400 || status > 599)
-    throw new TypeError(`authorize: status must be an HTTP status from 400, got ${inspect(status)}`);
+function refusalError({ status, message }: Refusal): ApiError {
   const type = status >= 500 ? 'server_error' : status === 429 ? 'rate_limit_error' : 'invalid_request_error';
-  return new ApiError('websocket_refused', String(message), { status, type });
+  return new ApiError('websocket_refused', message, { status, type });
 }
 
 /** Answers in HTTP on the bare socket, and closes it. */

@@ -1,6 +1,7 @@
 /** The port that stores uploaded files and finds them again, by tenant. */
 import { ApiError } from '../../protocol/errors.ts';
 import type { MaybePromise, ResponseKey } from '../background/response-key.ts';
+import { withMethods } from '../host/options-check.ts';
 import { isStoreError, StoreError } from '../store-error.ts';
 
 /** What a client declares about a file; it may follow the bytes. */
@@ -108,6 +109,9 @@ export interface FileStore {
 export function exceedsQuota(used: FileUsage, bytes: number, quota: FileUsage): boolean {
   return used.files + 1 > quota.files || used.bytes + bytes > quota.bytes;
 }
+
+/** Whether the value has the methods of a store of files. */
+export const isFileStore = withMethods('put', 'get', 'read', 'list', 'delete', 'usage');
 
 /** The client's error for a file that its quota has no room for. */
 export function fileQuotaExceeded({ files, bytes }: FileUsage): ApiError {

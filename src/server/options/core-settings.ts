@@ -3,6 +3,7 @@
 import { stateSealer } from '../../apis/endpoint/provider-state.ts';
 import { type CompactionSettings, compactionSettings } from '../../engine/compaction/settings.ts';
 import { type GuardSettings, guardSettings } from '../../engine/guarding/guard/settings.ts';
+import { type Activity, activity } from '../../engine/request/activity.ts';
 import { tokenCounting } from '../../engine/tokens/settings.ts';
 import { fromHost } from '../../ports/host/host-error.ts';
 import { checkSecret, processSecret, type Sealer } from '../../ports/sealer.ts';
@@ -33,6 +34,8 @@ export interface CoreSettings
   readonly guards: GuardSettings | undefined;
   readonly upstream: Upstream;
   readonly store: ResponseStore;
+  /** The turns that run, whichever API or connection began them: one set of places for all that share these settings. */
+  readonly turns: Activity;
   readonly onStoreError: 'fail' | 'continue';
   readonly stateSealer: Sealer;
   readonly compaction: CompactionSettings;
@@ -79,6 +82,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     offeredTools: options.offeredTools ?? 'all',
     guards: guardSettings(`${owner}: guards`, options.guards),
     limits,
+    turns: activity(limits),
     onStoreError: options.onStoreError ?? 'fail',
     stateSealer: stateSealer(secret),
     compaction: compactionSettings(`${owner}: compaction`, options.compaction, secret),

@@ -1,6 +1,7 @@
 /** The checks of the options that all routers and adapters share. */
 
 import { DIALECTS } from '../../apis/dialects/dialects.ts';
+import { isFileStore } from '../../ports/files/file-store.ts';
 import { isLogger } from '../../ports/host/logger.ts';
 import {
   areHooks,
@@ -11,7 +12,6 @@ import {
   withMethods,
 } from '../../ports/host/options-check.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { isFileStore } from './plain-api.ts';
 
 const isProvider = (value: unknown) => withMethods('list', 'call')(value) === true;
 

@@ -3,24 +3,10 @@ import { openai } from '../../apis/dialects/dialects.ts';
 import type { EndpointSettings } from '../../apis/endpoint/endpoint.ts';
 import type { Hooks } from '../../ports/hooks.ts';
 import { isLogger, type Logger } from '../../ports/host/logger.ts';
-import {
-  areHooks,
-  checkOptions,
-  isFunction,
-  isObject,
-  type OptionCheck,
-  withMethods,
-} from '../../ports/host/options-check.ts';
+import { areHooks, checkOptions, isFunction, type OptionCheck } from '../../ports/host/options-check.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../ports/limits.ts';
 import { continueLate } from '../requests/late-continue.ts';
 import { type HostRecorder, hostReports, recorderFor } from '../requests/recorder.ts';
-
-/** Whether the value has the methods of a store of files. */
-export const isFileStore = withMethods('put', 'get', 'read', 'list', 'delete', 'usage');
-
-/** Whether the value is what `createVectorStores` makes. */
-export const isVectorStores: OptionCheck = (value) =>
-  withMethods('search', 'forgetFile')(value) === true || 'made by createVectorStores()';
 
 /** What reports of an API go to; `undefined` means omitted. */
 export interface PlainOptions {
@@ -30,9 +16,8 @@ export interface PlainOptions {
   readonly logger?: Logger | false | undefined;
 }
 
-/** The checks of these options, and that of `quota`. */
+/** The checks of these options. */
 export const plainChecks: Readonly<Record<string, OptionCheck>> = {
-  quota: isObject,
   hooks: areHooks,
   logger: isLogger,
 };

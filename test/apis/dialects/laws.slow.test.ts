@@ -1,7 +1,7 @@
 /** The laws of dialects over arbitrary answers of a model: what they send is the default's, but for what is documented. */
 
 import fc from 'fast-check';
-import { toWebHandler } from '../../../src/hosts/web/to-web-handler.ts';
+import { openResponses } from '../../../src/core.ts';
 import { memoryStore, type Upstream } from '../../../src/index.ts';
 import type { DialectName } from '../../../src/ports/dialect.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
@@ -62,13 +62,13 @@ interface Reported {
 
 async function reportedIn(dialect: DialectName, events: readonly ModelEvent[], shownAs: 'mcp_call' | 'function_call') {
   const shown = { show: { toolCalls: shownAs, reasoning: 'text' }, heartbeat: false } as const;
-  const handler = toWebHandler({
+  const handler = openResponses({
     upstream: written(events),
     store: memoryStore(),
     tools: SERVER_TOOLS,
     dialect,
     ...shown,
-  });
+  }).fetch;
   const create = (body: JsonObject) => {
     const init = { method: 'POST', headers: { 'content-type': 'application/json' } };
     const requested = { model: 'm', input: 'Go.', tools: CLIENT_TOOLS, ...body };

@@ -1,13 +1,13 @@
 /** The Files API without Express: as a function from a request to a reply, and below the Web handler. */
 import OpenAI, { toFile } from 'openai';
-import { createResponses, toWebHandler } from '../../../src/core.ts';
-import { createFiles, type FilesOptions, memoryFiles } from '../../../src/files.ts';
+import { openResponses } from '../../../src/core.ts';
+import { type FilesOptions, filesApi, memoryFiles } from '../../../src/files.ts';
 import { BOUNDARY, filePart, formOf, PURPOSE } from './files-app.ts';
 
 /** OpenAI's client on a Web handler, without a socket. */
 function clientOf(options: FilesOptions, apiKey = 'alice'): OpenAI {
   const { files } = options;
-  const handler = toWebHandler({ basePath: '/v1', logger: false, files, apis: [createFiles(options)] });
+  const handler = openResponses({ basePath: '/v1', logger: false, files, apis: [filesApi(options)] }).fetch;
   const fetch = async (url: string | URL | Request, init?: RequestInit) =>
     handler(await received(new Request(url, init)));
   return new OpenAI({ baseURL: 'http://app/v1', apiKey, maxRetries: 0, fetch });
@@ -18,7 +18,7 @@ async function received(request: Request): Promise<Request> {
   return request.body ? new Request(request, { body: await request.arrayBuffer() }) : request;
 }
 
-describe('createFiles', () => {
+describe('filesApi', () => {
   it('[X-14][X-03] serves uploads, lists, contents and deletes below the Web handler', async () => {
     const client = clientOf({ files: memoryFiles() });
     const { id } = await client.files.create({
@@ -51,7 +51,7 @@ describe('createFiles', () => {
   });
 
   it('[X-14][X-03] answers requests of any framework', async () => {
-    const api = createFiles({ files: memoryFiles() });
+    const api = openResponses({ apis: [filesApi({ files: memoryFiles() })], logger: false });
     const headers = { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` };
     async function* bytes() {
       yield formOf([filePart('Hello'), PURPOSE]);
@@ -59,15 +59,14 @@ describe('createFiles', () => {
     const { signal } = new AbortController();
     const reply = await api.handle({ method: 'POST', path: '/files', headers, bytes: bytes(), signal });
     expect([reply?.status, JSON.parse(String(reply?.body))]).toMatchObject([200, { filename: 'notes.txt', bytes: 5 }]);
-    expect(api.handle({ method: 'POST', path: '/responses', headers, signal })).toBeUndefined();
+    expect(api.handle({ method: 'POST', path: '/vector_stores', headers, signal })).toBeUndefined();
   });
 
-  it('[F-31] refuses bad options, and the Web handler what is no API', () => {
-    expect(() => createFiles({} as FilesOptions)).toThrow('createFiles: files is missing, got undefined');
-    expect(() => createFiles({ files: memoryFiles(), scope: () => 'me' } as FilesOptions)).toThrow(
+  it('[F-31] refuses bad options, and openResponses what is no API', () => {
+    expect(() => filesApi({} as FilesOptions)).toThrow('filesApi: files is missing, got undefined');
+    expect(() => filesApi({ files: memoryFiles(), scope: () => 'me' } as FilesOptions)).toThrow(
       "unknown option 'scope'",
     );
-    expect(() => toWebHandler({ apis: [{}] as never })).toThrow('toWebHandler: apis must be a list of APIs');
-    expect(() => toWebHandler({ apis: [createResponses()] })).not.toThrow();
+    expect(() => openResponses({ apis: [{}] as never })).toThrow('openResponses: apis must be a list of APIs');
   });
 });

@@ -1,5 +1,5 @@
 /** A whole request, of which any part is replaced by anything: it is answered or refused, and never a fault of the server. */
-import { createMessages } from '../../../src/core.ts';
+import { openResponses } from '../../../src/core.ts';
 import type { RemoteServers } from '../../../src/ports/remote-servers.ts';
 import type { ToolProvider } from '../../../src/ports/tool-provider.ts';
 import { demoSearch } from '../../../src/testing/index.ts';
@@ -104,10 +104,7 @@ const remoteMcp: RemoteServers = { open: async () => docs, close: async () => {}
 const options = { ...attackedOptions(), tools: webSearch({ engine: demoSearch() }), remoteMcp };
 const passing = { ...silentModel, messages: silentModel.chat };
 // The cast: the silent model answers the other API in the same way.
-const apis = [
-  createMessages(options),
-  createMessages({ ...attackedOptions(), upstream: passing as typeof silentModel }),
-];
+const apis = [openResponses(options), openResponses({ ...attackedOptions(), upstream: passing as typeof silentModel })];
 
 async function statusOf(api: (typeof apis)[number], path: string, body: unknown): Promise<number> {
   const headers = { 'content-type': 'application/json' };

@@ -1,7 +1,7 @@
 /** Clients that leave, servers that shut down, and other hosts. */
 import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
-import { type Api, createMessages } from '../../../src/core.ts';
-import { chatCompletionsUpstream, type RouterOptions, toWebHandler } from '../../../src/index.ts';
+import { openResponses } from '../../../src/core.ts';
+import { chatCompletionsUpstream, type RouterOptions } from '../../../src/index.ts';
 import { chatChunk, type FakeUpstream, startFakeUpstream, textStream } from '../../../src/testing/index.ts';
 import { messageStart, messagesStream, textBlock } from '../../upstreams/messages-bytes.ts';
 import { ask, eventsIn, type MessagesApp, startMessages, USER } from './messages-app.ts';
@@ -74,7 +74,10 @@ describe('without Express', () => {
   const headers = { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' };
 
   it('[X-12] [X-03] the Web handler serves it', async () => {
-    const handler = toWebHandler({ upstream: chatCompletionsUpstream({ baseURL: fake.baseURL }), basePath: '/v1' });
+    const handler = openResponses({
+      upstream: chatCompletionsUpstream({ baseURL: fake.baseURL }),
+      basePath: '/v1',
+    }).fetch;
     const post = (sent: object) =>
       handler(new Request('http://a/v1/messages', { method: 'POST', headers, body: JSON.stringify(sent) }));
     expect(await (await post(body)).json()).toMatchObject({ type: 'message', content: [{ text: 'Hi.' }] });
@@ -83,7 +86,7 @@ describe('without Express', () => {
   });
 
   it('[X-12] [X-03] it is a function from a request to a reply', async () => {
-    const api: Api = createMessages({ upstream: chatCompletionsUpstream({ baseURL: fake.baseURL }) });
+    const api = openResponses({ upstream: chatCompletionsUpstream({ baseURL: fake.baseURL }) });
     const { signal } = new AbortController();
     const request = { method: 'POST', path: '/messages', headers, body, signal };
     expect(JSON.parse(String((await api.handle(request))?.body))).toMatchObject({ type: 'message' });

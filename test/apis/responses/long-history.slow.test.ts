@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { createResponses } from '../../../src/core.ts';
+import { openResponses } from '../../../src/core.ts';
 import { memoryStore, type Upstream } from '../../../src/index.ts';
 
 /** An upstream that says a word and then waits until it is let go, and what it was asked, held weakly. */
@@ -40,7 +40,7 @@ it('[Q-04] a history may go while the model answers: only what the request itsel
     output: [{ id: 'msg_2', type: 'message', role: 'assistant', status: 'completed', content: [] }],
     resource: {},
   });
-  const { handle } = createResponses({ upstream, store });
+  const { handle } = openResponses({ upstream, store });
   const body = { model: 'm', stream: true, input: 'And?', previous_response_id: 'resp_past' };
   const { signal } = new AbortController();
   const reply = await handle({ method: 'POST', path: '/responses', headers: {}, body, signal });

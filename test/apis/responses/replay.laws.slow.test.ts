@@ -1,7 +1,7 @@
 /** The law that a client may send our output back as it came: nothing is refused, and the model sees all of it again. */
 
 import fc from 'fast-check';
-import type { ApiRoutes } from '../../../src/apis/endpoint/routes.ts';
+import type { ModelApi } from '../../../src/apis/endpoint/api.ts';
 import type { EndpointRequest } from '../../../src/engine/request/endpoint-request.ts';
 import {
   chatCompletionsUpstream,
@@ -50,7 +50,7 @@ const tools: readonly ToolProvider[] = [
 ];
 
 /** The response to the body. Throws where it is refused. */
-async function create({ routes }: ApiRoutes, body: JsonObject): Promise<{ id: string; output: readonly Item[] }> {
+async function create({ routes }: ModelApi, body: JsonObject): Promise<{ id: string; output: readonly Item[] }> {
   const call = endpointRequest({ body: { model: 'm', tools: [{ type: 'code_interpreter' }], ...body } });
   const reply = await answerOf(routes, call);
   if (reply.status !== 200) throw new Error(`refused with ${reply.status}: ${reply.body}`);
@@ -59,7 +59,7 @@ async function create({ routes }: ApiRoutes, body: JsonObject): Promise<{ id: st
 }
 
 /** The answer of the first route, which is `POST /responses`. */
-function answerOf([create]: ApiRoutes['routes'], call: EndpointRequest): Promise<Reply> {
+function answerOf([create]: ModelApi['routes'], call: EndpointRequest): Promise<Reply> {
   if (!create) throw new Error('there are no routes');
   return create.endpoint(call);
 }

@@ -90,7 +90,7 @@ describe('a search in files', () => {
     ));
 
   it('[X-14] runs over WebSocket, and is remembered where nothing is stored', async () => {
-    const app = await startSocketApp({ tools: search.tools, scope: () => SCOPE });
+    const app = await startSocketApp({ tools: search.tools, authorize: () => ({ scope: SCOPE }) });
     try {
       app.fake.reply(searches(), says(`They purr${MARK}.`), says(`Again${MARK}.`));
       const talk = await app.connect();

@@ -1,15 +1,9 @@
 /** Misconfiguration of vector stores, and their API without Express. */
 import OpenAI from 'openai';
-import { toWebHandler } from '../../../src/core.ts';
-import { createFiles, filesRouter, memoryFiles } from '../../../src/files.ts';
+import { openResponses } from '../../../src/core.ts';
+import { filesApi, filesRouter, memoryFiles } from '../../../src/files.ts';
 import { inProcessEngine } from '../../../src/index.ts';
-import {
-  createVectorStores,
-  createVectorStoresApi,
-  fileSearch,
-  memoryVectors,
-  vectorStoresRouter,
-} from '../../../src/vector-stores.ts';
+import { createVectorStores, fileSearch, memoryVectors, vectorStoresRouter } from '../../../src/vector-stores.ts';
 import { embeddingOf } from './embeddings-server.ts';
 import { CATS, indexed } from './vectors-app.ts';
 
@@ -58,15 +52,15 @@ describe('the options of vector stores', () => {
     expect(() => fileSearch({ vectorStores: {} } as never)).toThrow(
       'vectorStores must be made by createVectorStores()',
     );
-    expect(() => createVectorStoresApi({ scope: () => 'me' } as never)).toThrow("unknown option 'scope'");
+    expect(() => vectorStoresRouter({ vectorStores: {} } as never)).toThrow('made by createVectorStores()');
   });
 });
 
-describe('createVectorStoresApi', () => {
+describe('vectorStores.api', () => {
   it('[X-14][X-03] serves vector stores below the Web handler, with an embedder of the host’s own', async () => {
     const vectorStores = createVectorStores({ files, index, embeddings });
-    const apis = [createFiles({ files }), createVectorStoresApi({ vectorStores })];
-    const handler = toWebHandler({ basePath: '/v1', logger: false, apis });
+    const apis = [filesApi({ files }), vectorStores.api];
+    const handler = openResponses({ basePath: '/v1', logger: false, apis }).fetch;
     const fetch = async (url: string | URL | Request, init?: RequestInit) =>
       handler(new Request(url, { ...init, duplex: 'half' } as RequestInit));
     const client = new OpenAI({ baseURL: 'http://app/v1', apiKey: 'alice', maxRetries: 0, fetch });

@@ -5,7 +5,7 @@ import { filledStore, refusalOf, startVectorsApp, textFile, type VectorsApp } fr
 let app: VectorsApp;
 
 beforeAll(async () => {
-  app = await startVectorsApp({ router: { quota: { stores: 4, files: 3, batchFiles: 3 } } });
+  app = await startVectorsApp({ stores: { quota: { stores: 4, files: 3, batchFiles: 3 } } });
 });
 afterAll(() => app.close());
 
@@ -120,7 +120,7 @@ describe('a vector store', () => {
   });
 
   it('[X-14] is not made with more files than a vector store may have', async () => {
-    const small = await startVectorsApp({ router: { quota: { files: 1 } } });
+    const small = await startVectorsApp({ stores: { quota: { files: 1 } } });
     try {
       const files = await Promise.all(
         ['a', 'b'].map(async (text) =>

@@ -1,7 +1,7 @@
 /** Whatever clients answer, in whatever order and at the same time: a call runs once at most, and only as it was shown. */
 
 import fc from 'fast-check';
-import { createResponses } from '../../../src/core.ts';
+import { openResponses } from '../../../src/core.ts';
 import { functionTools, memoryStore, type ResponseStore, type Upstream } from '../../../src/index.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 
@@ -42,7 +42,7 @@ function start(store = laterStore()) {
       },
     },
   });
-  const api = createResponses({
+  const api = openResponses({
     upstream,
     store,
     tools,

@@ -13,7 +13,7 @@ const BUILT = 'build/examples/express/websocket.js';
 function optionNames(): readonly string[] {
   try {
     // The casts: that they are wrong is the point.
-    attachResponsesWebSocket({ on() {}, off() {}, listeners: () => [] }, { unheardOf: 1 } as object);
+    attachResponsesWebSocket({ on() {}, off() {}, listeners: () => [] }, {}, { unheardOf: 1 } as object);
   } catch (error) {
     return String(error).split('known are ')[1]?.split(', ') ?? [];
   }

@@ -7,9 +7,15 @@ import { type ClientOptions, WebSocket } from 'ws';
 import {
   type AttachedWebSocket,
   attachResponsesWebSocket,
+  type WebSocketCoreOptions,
   type WebSocketOptions,
 } from '../../../src/hosts/websocket/index.ts';
-import { type ChatCompletionsOptions, chatCompletionsUpstream, memoryStore } from '../../../src/index.ts';
+import {
+  type ChatCompletionsOptions,
+  chatCompletionsUpstream,
+  memoryStore,
+  type RouterOptions,
+} from '../../../src/index.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../../src/testing/index.ts';
 import type { StartExample } from '../../acceptance/examples.ts';
@@ -21,7 +27,7 @@ export interface Message extends JsonObject {
 }
 
 /** What a test may change. */
-export interface SocketAppSetup extends WebSocketOptions {
+export interface SocketAppSetup extends WebSocketCoreOptions, WebSocketOptions {
   readonly chat?: ChatCompletionsOptions;
 }
 
@@ -47,9 +53,11 @@ export async function startSocketApp({ chat, ...options }: SocketAppSetup = {}):
   const errors: string[] = [];
   const hooks = { onError: ({ code }: { readonly code: string }) => void errors.push(code) };
   const shared = { upstream, store: memoryStore(), hooks };
-  const { path, authorize, scope, connectionMs, pingMs, maxLanes, maxQueued, memoryBytes, ...core } = options;
-  const app = await startApp({ options: { ...shared, ...core } });
-  const attached = attachResponsesWebSocket(app.server, { ...shared, ...options });
+  const { path, authorize, connectionMs, pingMs, maxLanes, maxQueued, memoryBytes, ...core } = options;
+  // The cast: the functions of these tests read no request of Express.
+  const app = await startApp({ options: { ...shared, ...core } as RouterOptions });
+  const own = { path, authorize, connectionMs, pingMs, maxLanes, maxQueued, memoryBytes };
+  const attached = attachResponsesWebSocket(app.server, { ...shared, ...core }, own);
   const socketUrl = `${app.url.replace('http', 'ws')}/responses`;
   const open: WebSocket[] = [];
 

@@ -25,7 +25,7 @@ describe('several different keys', () => {
   });
 
   it('[G-04] are accepted where the host names the tenant', async () => {
-    app = await startSocketApp({ scope: () => 'tenant' });
+    app = await startSocketApp({ authorize: () => ({ scope: 'tenant' }) });
     expect((await app.connect({ headers })).socket.readyState).toBe(WebSocket.OPEN);
   });
 });
@@ -65,7 +65,7 @@ describe('the path', () => {
 
   it('[S-15] can be another, beside a first on the same server', async () => {
     app = await startSocketApp();
-    const second = attachResponsesWebSocket(app.server, { path: '/v2/responses' });
+    const second = attachResponsesWebSocket(app.server, {}, { path: '/v2/responses' });
     const socket = new WebSocket(new URL('/v2/responses', app.socketUrl));
     await once(socket, 'open');
     const unknown = await app.refusal({}, String(new URL('/v3/responses', app.socketUrl)));
@@ -84,7 +84,7 @@ describe('authorize', () => {
     const keys = new Set(['Bearer ada']);
     app = await startSocketApp({
       authorize: async ({ headers }) =>
-        keys.has(headers.authorization ?? '') ? undefined : { status: 401, message: 'Incorrect API key provided.' },
+        keys.has(headers.authorization ?? '') || { status: 401, message: 'Incorrect API key provided.' },
     });
     const refused = await app.refusal(bearer('eve'));
     const talk = await app.connect(bearer('ada'));
@@ -106,7 +106,8 @@ describe('authorize', () => {
   it.each([
     ['throws', () => Promise.reject(new Error('The secret database is down.'))],
     ['refuses with no status', () => ({ status: 200, message: 'Fine.' })],
-    ['answers as a predicate would', (() => false) as never],
+    ['answers nothing', (() => undefined) as never],
+    ['names a tenant that is no text', (() => ({ scope: 1 })) as never],
   ])('[S-15] that %s is a 500 that reveals nothing', async (_, authorize) => {
     app = await startSocketApp({ authorize });
     const message = 'The server had an error while processing the request.';
@@ -117,7 +118,7 @@ describe('authorize', () => {
   function undecided() {
     const decide: (() => void)[] = [];
     const authorize: WebSocketOptions['authorize'] = ({ headers }) =>
-      headers.authorization ? undefined : new Promise((resolve) => decide.push(() => resolve(undefined)));
+      headers.authorization ? true : new Promise((resolve) => decide.push(() => resolve(true)));
     return { authorize, decide };
   }
 
@@ -190,7 +191,7 @@ describe('the scope', () => {
   });
 
   it('[S-15] [P-13] can be the host’s own', async () => {
-    app = await startSocketApp({ scope: ({ headers }) => String(headers['x-user']) });
+    app = await startSocketApp({ authorize: ({ headers }) => ({ scope: String(headers['x-user']) }) });
     const user = (name: string) => ({ headers: { 'x-user': name } });
     const [ada, same, bob] = [
       await app.connect(user('ada')),
@@ -202,9 +203,13 @@ describe('the scope', () => {
     expect(outcomes.map(outcomeOf)).toEqual(['completed', 'previous_response_not_found']);
   });
 
-  it('[S-15] [P-13] that is no string lets nobody in', async () => {
-    app = await startSocketApp({ scope: (() => undefined) as unknown as () => string });
-    expect((await app.refusal()).status).toBe(500);
+  it('[S-15] [P-13] that is not known lets nobody in, as a predicate says it', async () => {
+    app = await startSocketApp({ authorize: ({ headers }) => headers['x-user'] !== undefined });
+    const admitted = await app.connect({ headers: { 'x-user': 'ada' } });
+    expect([await app.refusal(), outcomeOf(await admitted.ask())]).toEqual([
+      refusedWith(403, 'This request is not authorised.'),
+      'completed',
+    ]);
   });
 });
 
@@ -213,7 +218,7 @@ describe('a server that only this package listens to', () => {
     app = await startSocketApp();
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const attached = attachResponsesWebSocket(server, { path: '/' });
+    const attached = attachResponsesWebSocket(server, {}, { path: '/' });
     // The cast: it listens on TCP.
     const socket = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}/`);
     await once(socket, 'open');

@@ -103,10 +103,10 @@ describe('createInspector with authorize', () => {
     await request(app).get(LIST).set('host', 'company.example').set('authorization', 'me').expect(200);
   });
 
-  it('[X-10] admits nobody for an answer that is not true', async () => {
+  it('[X-10] admits nobody for an answer that is no decision', async () => {
     // The cast: JavaScript has no types.
     const authorize = () => 'yes' as unknown as boolean;
-    await request(appWith({ authorize })).get(LIST).expect(403);
+    await request(appWith({ authorize })).get(LIST).expect(500);
   });
 
   it('[X-10] passes what it throws to the error handler of the host', async () => {

@@ -19,13 +19,7 @@ import {
   type OutputLimits,
   pyodideRuntime,
 } from 'express-open-responses/code-interpreter';
-import {
-  type Api,
-  createChatCompletions,
-  createResponses,
-  type ModelEvent,
-  type Reply,
-} from 'express-open-responses/core';
+import { type Api, type ModelEvent, type OpenResponses, openResponses, type Reply } from 'express-open-responses/core';
 import { type DocumentTextOptions, documentText, type TextReader } from 'express-open-responses/documents';
 import { EgressError, egressGuard } from 'express-open-responses/egress';
 import { diskFiles, type FileStore, filesRouter } from 'express-open-responses/files';
@@ -136,9 +130,10 @@ export const routed: Upstream = routedUpstream({
   aliases: { fast: 'own-small' },
 });
 export const keyed: Upstream = withKeys((apiKey) => chatCompletionsUpstream({ apiKey }), ['sk-one', 'sk-two']);
-export const api: Api = createResponses({ upstream: own });
+export const api: OpenResponses<Request> = openResponses({ upstream: own, apis: [vectorStores.api] });
+export const apis: readonly Api[] = [vectorStores.api];
 export const answered = (signal: AbortSignal): Promise<Reply> | undefined =>
-  createChatCompletions().handle({ method: 'GET', path: '/models', headers: {}, signal });
+  openResponses().handle({ method: 'GET', path: '/models', headers: {}, signal });
 export const guard = egressGuard({ allow: [{ cidr: '10.0.0.0/8' }] });
 export const refused = (error: unknown): string | undefined => (error instanceof EgressError ? error.code : undefined);
 export const suites = [containers, chatChunk, startFakeUpstream, storeContract, textStream, upstreamContract, z.object];

@@ -1,15 +1,18 @@
 /** A host's own request type reaches every function that it passes, by annotation or by type argument, without casts. */
 import express, { type Request, type Response } from 'express';
 import {
+  type AnyRequest,
   type ApprovalPolicy,
   chatCompletionsRouter,
   type DialectOf,
   type ExecuteContext,
   functionTool,
   functionTools,
+  type HostRequest,
   injectTools,
   loadHistory,
   type NodeHandler,
+  openResponses,
   type RouterOptions,
   recordTurn,
   responsesRouter,
@@ -17,10 +20,9 @@ import {
   type ToolCall,
   type ToolProvider,
   type ToolsOf,
-  toWebHandler,
   validateMessages,
 } from 'express-open-responses';
-import { createResponses } from 'express-open-responses/core';
+import { openResponses as openWithoutExpress } from 'express-open-responses/core';
 import { attachResponsesWebSocket } from 'express-open-responses/websocket';
 
 interface User {
@@ -111,20 +113,39 @@ app.post('/p', runTools({ tools: none, handler: express.Router() }));
 app.post('/q', runTools({ tools: none, handler: app }));
 export const handler: NodeHandler<Request, Response> = (req, res) => void res.json(req.body);
 
-// Other hosts.
-export const web = toWebHandler({
-  scope: (request) => request.headers.get('x-user') ?? '',
-  tools: (request) => (request.url ? none : []),
+// All APIs in one call, whose functions learn how a request came.
+export const whole = openResponses({
+  scope: (req: UserRequest) => req.user.id,
+  tools: (request) => (request.via === 'http' && request.user.id ? [orders] : none),
+  approval: ({ request }) => request.via === 'websocket' && request.url === '/',
+  dialect: ({ headers }) => (headers['x-dialect'] ? 'vllm-responses' : 'openai'),
 });
+app.use('/r', whole.router);
+attachResponsesWebSocket(app.listen(0), whole, {
+  authorize: ({ headers }) => (headers.authorization ? { scope: headers.authorization } : false),
+});
+export const plain = openResponses({ scope: (req) => req.get('x-user') ?? '' });
+export const restored = (request: AnyRequest<HostRequest>): unknown =>
+  request.via === 'restored' ? request.body : request.url;
+
+// Other hosts.
+export const web = openWithoutExpress({
+  scope: (request) => request.headers.get('x-user') ?? '',
+  tools: (request) => (request.via === 'http' && request.headers.get('x-user') ? none : []),
+}).fetch;
 class TenantRequest extends globalThis.Request {
   readonly tenant = 'a';
 }
-export const tenants = toWebHandler({ scope: (request: TenantRequest) => request.tenant });
-export const api = createResponses({ tools: ({ state }: { readonly state: User }) => (state.id ? none : []) });
-attachResponsesWebSocket(app.listen(0), {
-  scope: (request) => request.headers.authorization ?? '',
-  tools: (request) => (request.url ? none : []),
+export const tenants = openWithoutExpress({ scope: (request: TenantRequest) => request.tenant }).fetch;
+export const api = openWithoutExpress<{ readonly state: User }>({
+  scope: ({ state }) => state.id,
+  tools: (context) => (context.via === 'http' && context.state.id ? none : []),
 });
+attachResponsesWebSocket(
+  app.listen(0),
+  { tools: (request) => (request.url ? none : []) },
+  { authorize: (request) => ({ scope: request.headers.authorization ?? '' }) },
+);
 
 // What must not pass: a property that the request does not have.
 // @ts-expect-error: Express' request has no such property.
@@ -133,6 +154,12 @@ responsesRouter({ scope: (req) => req.tenant });
 responsesRouter<UserRequest>({ tools: (req) => (req.tenant ? none : []) });
 // @ts-expect-error: it is another request than the one of the tenant.
 responsesRouter<UserRequest>({ scope: (req: UserRequest & { readonly tenant: string }) => req.tenant });
+// @ts-expect-error: a request over WebSocket, or one that another process began, has no user.
+openResponses<UserRequest>({ tools: (request) => (request.user ? none : []) });
+// @ts-expect-error: the upgrade request of a WebSocket is none of Express.
+attachResponsesWebSocket(app.listen(0), { scope: (req: Request) => req.get('x-user') ?? '' });
+// @ts-expect-error: nor is a Web request, for functions that read requests of Express.
+void plain.fetch(new globalThis.Request('http://localhost/v1/models'));
 app.use(loadHistory({ scope: (req) => req.get('x-user') ?? '' }));
 app.post('/s', runTools<UserRequest, Response>({ tools, handler: (req, res) => void res.json(req.user) }));
 export const loading: express.RequestHandler = loadHistory({ scope: (req) => req.get('x-user') ?? '' });

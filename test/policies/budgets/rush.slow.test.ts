@@ -1,7 +1,7 @@
 /** Very many requests of one tenant at once, and very many tenants. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { toWebHandler } from '../../../src/core.ts';
+import { openResponses } from '../../../src/core.ts';
 import { memoryStore, type Upstream } from '../../../src/index.ts';
 import { tokenBudget } from '../../../src/policies/budgets/index.ts';
 import { NO_USAGE } from '../../../src/protocol/events.ts';
@@ -77,7 +77,7 @@ describe('[C-28] 10,000 streams that one tenant opens at once', () => {
     const scope = (request: { readonly headers: Headers }) => String(request.headers.get('authorization'));
     const budget = tokenBudget({ limiter: { points: 100 * TOKENS, duration: 600 }, reserve: { tokens: TOKENS } });
     const limits = { turns: { concurrentTurnsPerTenant: 40, queuedTurns: 200 } };
-    const handle = toWebHandler({
+    const handle = openResponses({
       upstream,
       store: memoryStore(),
       budget,
@@ -85,7 +85,7 @@ describe('[C-28] 10,000 streams that one tenant opens at once', () => {
       scope,
       basePath: '/v1',
       logger: false,
-    });
+    }).fetch;
     const crowd = Array.from({ length: STREAMS }, () => handle(post('crowd')));
     const other = handle(post('other'));
     const refused = await Promise.race([Promise.all(crowd).then(() => []), countOf(crowd, 429, STREAMS - 140)]);
@@ -102,7 +102,7 @@ describe('[C-28] 10,000 streams that one tenant opens at once', () => {
   it('are charged beyond a limit by what the reserve leaves open, where nothing else bounds them', async () => {
     const { upstream, calls, open } = heldModel();
     const budget = tokenBudget({ limiter: { points: 100 * TOKENS, duration: 600 }, reserve: { tokens: TOKENS / 2 } });
-    const handle = toWebHandler({ upstream, store: memoryStore(), budget, basePath: '/v1', logger: false });
+    const handle = openResponses({ upstream, store: memoryStore(), budget, basePath: '/v1', logger: false }).fetch;
     const crowd = Array.from({ length: STREAMS }, () => handle(post('crowd')));
     await countOf(crowd, 429, STREAMS - 200);
     open();

@@ -8,7 +8,7 @@ afterEach(() => app.close());
 
 it('[C-28] [S-15] are charged, and refused past the limit', async () => {
   const budget = tokenBudget({ limits: { requests: { points: 2, duration: 60 } } });
-  app = await startSocketApp({ budget, scope: () => 'a' });
+  app = await startSocketApp({ budget, authorize: () => ({ scope: 'a' }) });
   app.fake.reply({ body: textStream('Hello') });
   const talk = await app.connect();
   const outcomes = [await talk.ask(), await talk.ask(), await talk.ask()].map(outcomeOf);
@@ -21,7 +21,7 @@ it('[C-28] [S-15] are charged, and refused past the limit', async () => {
 
 it('[C-28] [S-15] cost nothing where no answer is wanted', async () => {
   const budget = tokenBudget({ limits: { requests: { points: 1, duration: 60 } } });
-  app = await startSocketApp({ budget, scope: () => 'a' });
+  app = await startSocketApp({ budget, authorize: () => ({ scope: 'a' }) });
   const talk = await app.connect();
   const outcomes = [await talk.ask({ generate: false }), await talk.ask({ generate: false })].map(outcomeOf);
   expect([outcomes, await budget.report({ scope: 'a' })]).toEqual([['completed', 'completed'], []]);

@@ -1,6 +1,6 @@
 /** The texts of errors: of the model server, of tools, and of a handler behind the middleware. */
 
-import { functionTools, guard, memoryStore, type ResponseStore, type RouterOptions } from '../../../src/index.ts';
+import { functionTools, type GuardOptions, guard, memoryStore, type ResponseStore } from '../../../src/index.ts';
 import { pii } from '../../../src/policies/guards/index.ts';
 import { textStream, toolCallStream } from '../../../src/testing/index.ts';
 import { ask as askChat, startChatApp } from '../../apis/chat-completions/chat-app.ts';
@@ -85,7 +85,7 @@ describe('an error of a tool', () => {
   });
   const called = toolCallStream([{ id: 'c', name: 'look', arguments: '{}' }]);
 
-  it.each<[string, RouterOptions['guards']]>([
+  it.each<[string, GuardOptions]>([
     ['output', { output: [pii()] }],
     ['tools', { tools: [pii()] }],
   ])('[G-06] is guarded by the guards of %s', async (_, chosen) => {

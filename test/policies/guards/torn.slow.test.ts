@@ -1,6 +1,6 @@
 /** Ten thousand answers whose secrets are torn anywhere: none is shown or stored, and nothing else is changed. */
 import fc from 'fast-check';
-import { createChatCompletions, createResponses } from '../../../src/core.ts';
+import { openResponses } from '../../../src/core.ts';
 import { type ChatBatch, type ModelEvent, memoryStore, type ResponseStore, type Upstream } from '../../../src/index.ts';
 import { pii } from '../../../src/policies/guards/index.ts';
 import type { Reply } from '../../../src/protocol/reply.ts';
@@ -87,13 +87,13 @@ async function asked(upstream: Upstream, put: ResponseStore['put']) {
   const options = { upstream, guards: { output: [guard] }, store: { ...memoryStore(), put } };
   const { signal } = new AbortController();
   const body = { model: 'm', input: 'Go.', messages: [{ role: 'user', content: 'Go.' }], stream: true };
-  const responses = createResponses(options).handle({
+  const responses = openResponses(options).handle({
     ...REQUEST,
     path: '/responses',
     signal,
     body: { ...body, messages: undefined, tools },
   });
-  const chat = createChatCompletions(options).handle({
+  const chat = openResponses(options).handle({
     ...REQUEST,
     path: '/chat/completions',
     signal,

@@ -1,21 +1,25 @@
 /** Who may see the pages. */
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
+import { type Refusal, readAdmission } from '../../../ports/host/admission.ts';
 import type { InspectorSettings } from './options.ts';
 
-/** Why a request is refused; undefined if it is admitted. */
+/** Why a request is refused; undefined if it is admitted. Rejects if the host's function throws, or answers what is no decision. */
 export async function accessRefusal(
   request: IncomingMessage,
   { authorize, behindAuth }: Pick<InspectorSettings, 'authorize' | 'behindAuth'>,
-): Promise<string | undefined> {
+): Promise<Refusal | undefined> {
   if (behindAuth) return undefined;
-  if (authorize) return (await authorize(request)) === true ? undefined : 'This request is not authorised.';
+  if (authorize) {
+    const admission = readAdmission(await authorize(request));
+    return 'status' in admission ? admission : undefined;
+  }
   // By the socket's address, since a client may write any header; and by the name that the browser uses for the server, since another
   // site's domain may resolve to this machine (DNS rebinding).
   const { socket, headers } = request;
   const isProxied = Object.keys(headers).some((name) => FORWARDED.test(name));
   const isLocal = !isProxied && isLoopback(socket.remoteAddress ?? '') && isLocalHost(headers.host);
-  return isLocal ? undefined : LOCAL_ONLY;
+  return isLocal ? undefined : { status: 403, message: LOCAL_ONLY };
 }
 
 const LOCAL_ONLY = [

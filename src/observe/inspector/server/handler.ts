@@ -52,7 +52,7 @@ type InspectorRequest = IncomingMessage & { readonly originalUrl?: string };
 
 async function serveRequest(req: InspectorRequest, res: ServerResponse, parts: InspectorParts): Promise<void> {
   const refusal = await accessRefusal(req, parts.settings);
-  if (refusal !== undefined) return send(res, 403, 'text/plain; charset=utf-8', `${refusal}\n`);
+  if (refusal !== undefined) return send(res, refusal.status, 'text/plain; charset=utf-8', `${refusal.message}\n`);
   // Joined as text: resolved against a base, a path that begins with two slashes would name a host.
   const url = `http://inspector${req.url ?? '/'}`;
   if (!URL.canParse(url)) return sendNotFound(res);

@@ -1,5 +1,6 @@
 /** The options of the inspector, checked once. */
 import type { IncomingMessage } from 'node:http';
+import type { Admission } from '../../../ports/host/admission.ts';
 import {
   boolean,
   checkOptions,
@@ -26,10 +27,11 @@ export interface InspectorOptions<Req extends IncomingMessage = IncomingMessage>
   /** How much is kept of each body and item, in characters, and of each answer of a model server, in bytes; pages show how much is missing. Default: 65,536. */
   readonly bodyCharacters?: number | undefined;
   /**
-   * Admits a request, or refuses it with 403. Default: only requests from this machine are admitted, by the address of the socket,
+   * Admits a request by `true`, or refuses it by `false` or `{ status, message }`; the same function may serve a WebSocket, so that
+   * `{ scope }` admits too. Default: only requests from this machine are admitted, by the address of the socket,
    * whose `Host` is a name of this machine.
    */
-  readonly authorize?: ((request: Req) => MaybePromise<boolean>) | undefined;
+  readonly authorize?: ((request: Req) => MaybePromise<Admission>) | undefined;
   /** Whether an authentication middleware runs before the inspector, so that every request that arrives is admitted. Default: false. */
   readonly behindAuth?: boolean | undefined;
   /**
@@ -49,7 +51,7 @@ export interface InspectorSettings {
   readonly maxResponses: number;
   readonly maxBytes: number;
   readonly bodyCharacters: number;
-  readonly authorize: ((request: IncomingMessage) => MaybePromise<boolean>) | undefined;
+  readonly authorize: ((request: IncomingMessage) => MaybePromise<Admission>) | undefined;
   readonly behindAuth: boolean;
   /** Where the API is mounted; undefined for no playground. */
   readonly apiPath: string | undefined;

@@ -1,11 +1,11 @@
 /** The OpenAI API at /v1 of a Next.js app, as a route handler behind the app's own authentication. */
-import { toWebHandler } from 'express-open-responses/core';
+import { openResponses } from 'express-open-responses/core';
 import { userOf } from '../../../lib/users';
 
-const openai = toWebHandler({ basePath: '/v1', scope: (request) => userOf(request) ?? '' });
+const api = openResponses({ basePath: '/v1', scope: (request) => userOf(request) ?? '' });
 
 async function handle(request: Request): Promise<Response> {
-  if (userOf(request)) return openai(request);
+  if (userOf(request)) return api.fetch(request);
   const error = { message: 'Unknown API key.', type: 'invalid_request_error', code: null, param: null };
   return Response.json({ error }, { status: 401 });
 }

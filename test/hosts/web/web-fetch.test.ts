@@ -1,13 +1,14 @@
 /** The Web handler without a server: a Request in, a Response out. */
-import { memoryStore, toWebHandler, type Upstream, type WebHandlerOptions } from 'express-open-responses/core';
+import { memoryStore, type OpenResponsesOptions, openResponses, type Upstream } from 'express-open-responses/core';
 import { errorIn, parsed } from '../../http/client.ts';
 import { HOUR_LONG_DRAIN } from '../../support/patience.ts';
 import { type EndlessModel, endlessModel, until } from '../../support/unread-client.ts';
 
 const SILENT: Upstream = { name: 'silent', async *stream() {} };
 
-function handlerOf(options: WebHandlerOptions = {}) {
-  return toWebHandler({ upstream: SILENT, store: memoryStore(), ...options });
+function handlerOf(options: OpenResponsesOptions = {}) {
+  const api = openResponses({ upstream: SILENT, store: memoryStore(), ...options });
+  return Object.assign(api.fetch, { drain: api.drain });
 }
 
 function post(path: string, body: object = { model: 'm', input: 'Hi', stream: true }, signal?: AbortSignal): Request {
@@ -31,7 +32,7 @@ async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
 }
 
-describe('toWebHandler', () => {
+describe('openResponses', () => {
   it.each([
     ['/v1', 'http://app/v1/models', 200],
     ['/v1', 'http://app/v1/models/?a=b', 200],
@@ -166,17 +167,17 @@ describe('toWebHandler', () => {
   it.each<[object, string]>([
     [
       { basePath: '/v1/' },
-      "toWebHandler: basePath must be a path such as '/v1', without a slash at its end, got '/v1/'",
+      "openResponses: basePath must be a path such as '/v1', without a slash at its end, got '/v1/'",
     ],
-    [{ basePath: 'v1' }, "toWebHandler: basePath must be a path such as '/v1', without a slash at its end, got 'v1'"],
-    [{ scope: 'me' }, "toWebHandler: scope must be a function, got 'me'"],
+    [{ basePath: 'v1' }, "openResponses: basePath must be a path such as '/v1', without a slash at its end, got 'v1'"],
+    [{ scope: 'me' }, "openResponses: scope must be a function, got 'me'"],
     [
       { limits: { request: { bodyBytes: 0 } } },
-      'toWebHandler: limits.request: bodyBytes must be a positive number, got 0',
+      'openResponses: limits.request: bodyBytes must be a positive number, got 0',
     ],
-    [{ base: '/v1' }, "toWebHandler: unknown option 'base'; known are"],
+    [{ base: '/v1' }, "openResponses: unknown option 'base'; known are"],
   ])('[X-03] Web handler refuses %j at creation', (options, message) => {
-    expect(() => toWebHandler(options)).toThrow(new RegExp(`^${message.replace(/[()[\].?]/g, '\\$&')}`));
+    expect(() => openResponses(options)).toThrow(new RegExp(`^${message.replace(/[()[\].?]/g, '\\$&')}`));
   });
 
   it('[X-03] Web handler ends an answer whose headers are not valid', async () => {
@@ -190,9 +191,9 @@ describe('toWebHandler', () => {
   it('[X-03] Web handler works without options', () => {
     const { OPENAI_BASE_URL } = process.env;
     process.env.OPENAI_BASE_URL = 'http://127.0.0.1:1/v1';
-    const handler = toWebHandler();
+    const api = openResponses();
     if (OPENAI_BASE_URL === undefined) delete process.env.OPENAI_BASE_URL;
     else process.env.OPENAI_BASE_URL = OPENAI_BASE_URL;
-    expect([typeof handler, typeof handler.drain]).toEqual(['function', 'function']);
+    expect([typeof api.fetch, typeof api.drain]).toEqual(['function', 'function']);
   });
 });

@@ -1,26 +1,19 @@
-/** Both APIs as functions from a request to a reply: routing, headers and the body. */
+/** All APIs as one function from a request to a reply: routing, headers and the body. */
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import * as main from 'express-open-responses';
 import * as core from 'express-open-responses/core';
-import {
-  type Api,
-  ApiError,
-  type ApiRequest,
-  createChatCompletions,
-  createResponses,
-  memoryStore,
-} from 'express-open-responses/core';
+import { ApiError, type ApiRequest, memoryStore, type OpenResponses, openResponses } from 'express-open-responses/core';
 
 const SILENT: core.Upstream = { name: 'silent', async *stream() {} };
 
-function responsesApi(options: core.CoreOptions = {}): Api {
-  return createResponses({ upstream: SILENT, store: memoryStore(), ...options });
+function responsesApi(options: core.OpenResponsesOptions<object> = {}): OpenResponses<object> {
+  return openResponses({ upstream: SILENT, store: memoryStore(), ...options });
 }
 
 /** A request, with what a test cares about over a `GET /models`. */
-function request(given: Partial<ApiRequest> = {}): ApiRequest {
+function request(given: Partial<ApiRequest<object>> = {}): ApiRequest<object> {
   return { method: 'GET', path: '/models', headers: {}, signal: new AbortController().signal, ...given };
 }
 
@@ -35,7 +28,7 @@ async function* piecesOf(...texts: readonly string[]) {
   for (const text of texts) yield Buffer.from(text);
 }
 
-describe('createResponses', () => {
+describe('openResponses', () => {
   it.each<[string, string, unknown]>([
     ['GET', '/models', [200, undefined]],
     ['HEAD', '/models/', [200, undefined]],
@@ -167,32 +160,30 @@ describe('createResponses', () => {
   });
 });
 
-describe('createChatCompletions', () => {
-  it('[X-03][S-19] answers its own paths and no other', async () => {
+describe('openResponses over an upstream of Chat Completions', () => {
+  it('[X-03][S-19] answers their path too, and none without one', async () => {
     const upstream: core.Upstream = { ...SILENT, async *chat() {} };
-    const api = createChatCompletions({ upstream, store: memoryStore() });
-    const post = (path: string) => shortOf(api.handle(request({ method: 'POST', path, body: [] })));
-    expect([await post('/chat/completions'), await post('/responses')]).toEqual([[400, 'invalid_json'], undefined]);
+    const post = (api: OpenResponses<object>, path: string) =>
+      shortOf(api.handle(request({ method: 'POST', path, body: [] })));
+    const paths = ['/chat/completions', '/responses', '/messages', '/files'];
+    const answers = await Promise.all(paths.map((path) => post(responsesApi({ upstream }), path)));
+    const invalid = [400, 'invalid_json'];
+    expect([answers, await post(responsesApi(), '/chat/completions')]).toEqual([
+      [invalid, invalid, [400, undefined], undefined],
+      undefined,
+    ]);
   });
 
-  it('[X-03] needs an upstream that speaks Chat Completions', () => {
-    const message = "createChatCompletions: upstream must speak Chat Completions, got 'silent'";
-    expect(() => createChatCompletions({ upstream: SILENT })).toThrow(new TypeError(message));
-  });
-
-  it.each([createResponses, createChatCompletions])('[X-03] refuses an unknown option: %p', (create) => {
-    expect(() => create({ scope: () => '' } as core.CoreOptions)).toThrow(`${create.name}: unknown option 'scope'`);
+  it.each([core.openResponses, main.openResponses])('[X-03] refuses an unknown option', (open) => {
+    expect(() => open({ scopes: () => '' } as object)).toThrow("openResponses: unknown option 'scopes'");
   });
 });
 
 describe('express-open-responses/core', () => {
-  it('[X-03] has what the main entry has, where both have it, and adds the three factories', () => {
+  it('[X-03] has what the main entry has, where both have it, and its own openResponses', () => {
     const known = new Map<string, unknown>(Object.entries(main));
     const shared = Object.entries(core).filter(([name, value]) => known.get(name) === value);
     const names = Object.keys(core).filter((name) => !shared.some(([both]) => both === name));
-    expect([names.toSorted(), shared.length]).toEqual([
-      ['createChatCompletions', 'createMessages', 'createResponses'],
-      7,
-    ]);
+    expect([names, shared.length]).toEqual([['openResponses'], 7]);
   });
 });

@@ -1,0 +1,65 @@
+/** An API as a value: what `openResponses` serves beside the APIs of models, in every host. */
+import type { Activity } from '../../engine/request/activity.ts';
+import type { FileStore } from '../../ports/files/file-store.ts';
+import type { Limits } from '../../ports/limits.ts';
+import type { MaybePromise, ResponseKey } from '../../ports/store.ts';
+import type { EndpointSettings } from './endpoint.ts';
+import type { Route } from './routes.ts';
+
+/** An API to be served beside those of models, such as `filesApi({ files })`; only this package makes them. */
+export interface Api {
+  /** A short name for messages and the status, such as `files`. */
+  readonly name: string;
+  /** The store of uploaded files that it works on: the requests of all other APIs find their files there. */
+  readonly files?: FileStore | undefined;
+  /** Makes its routes over what all APIs share; called once by each `openResponses` that is given it. */
+  open(host: ApiHost): OpenApi;
+  /** Releases what the API was made of. May be called twice. */
+  readonly close?: (() => MaybePromise<void>) | undefined;
+}
+
+/** What all APIs of one `openResponses`, or of one router, share. */
+export interface ApiHost extends EndpointSettings {
+  readonly limits: Limits;
+  /** Tells every API that an uploaded file is deleted, so that nothing made of it stays behind. */
+  readonly forgetFile: (key: ResponseKey) => Promise<void>;
+}
+
+/** An API whose routes a host can serve: no route knows which host that is. */
+export interface OpenApi {
+  readonly routes: readonly Route[];
+  /** How errors are written that are found before an endpoint runs. Default: in OpenAI's envelope. */
+  readonly envelopeOf?: EndpointSettings['envelopeOf'];
+  /** Removes what it has made of an uploaded file that is deleted. */
+  readonly forgetFile?: ((key: ResponseKey) => Promise<void>) | undefined;
+  /** Refuses new work and resolves when none is running. An API whose requests are over at once needs none. */
+  readonly drain?: Activity['drain'] | undefined;
+  /** What works now, read within a second or so; never rejects. */
+  readonly status?: (() => Promise<ApiStatus>) | undefined;
+}
+
+/** An API that runs turns of a model. */
+export interface ModelApi extends OpenApi {
+  readonly drain: Activity['drain'];
+  readonly running: () => RunningTurns;
+}
+
+/** How many responses run. */
+export interface RunningTurns {
+  /** Of all kinds. */
+  readonly inFlight: number;
+  /** Those that no client waits for, here or in the queue. */
+  readonly background: number;
+  /** Those that wait for a place. */
+  readonly waiting: number;
+}
+
+/** What works of an API beside those of models. */
+export interface ApiStatus {
+  /** Whether its store answers a read within a second. */
+  readonly ok: boolean;
+  /** The `name` of the store. */
+  readonly kind: string;
+  /** How many uploads run now. */
+  readonly uploads: number;
+}

@@ -1,0 +1,29 @@
+/** The API of vector stores as a value, for `openResponses` and for the router. */
+import type { VectorStores } from '../../engine/indexing/vector-stores.ts';
+import { DRAIN_MS, type DrainOptions } from '../../engine/request/activity.ts';
+import { untilAborted } from '../../streams/until-aborted.ts';
+import type { Api } from '../endpoint/api.ts';
+import { vectorStoreRoutes } from './endpoints.ts';
+import type { VectorStoreLimits } from './limits.ts';
+
+/** The API over these vector stores, which it closes. */
+export function vectorStoresApi(vectorStores: VectorStores, storeLimits: VectorStoreLimits): Api {
+  return {
+    name: 'vector stores',
+    files: vectorStores.files,
+    open: (host) => ({
+      routes: vectorStoreRoutes({ ...host, vectorStores, storeLimits }),
+      forgetFile: (key) => vectorStores.forgetFile(key),
+      drain: (options) => drainIndexing(vectorStores, options),
+    }),
+    close: () => vectorStores.close(),
+  };
+}
+
+/** Files that take longer are indexed by the next process: they belong to no request that would wait for them. */
+async function drainIndexing(vectorStores: VectorStores, { timeoutMs = DRAIN_MS }: DrainOptions = {}): Promise<void> {
+  const signal = AbortSignal.timeout(Math.max(timeoutMs, 1));
+  await untilAborted(signal, () => vectorStores.drain()).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+}

@@ -1,0 +1,63 @@
+/** All APIs in one call, for an Express app. */
+import type { Request, Router } from 'express';
+import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
+import { type ApisOptions, apisChecks, type OpenResponses, openApis, rememberApis } from '../../server/open-apis.ts';
+import type { AnyRequest } from '../node/host-requests.ts';
+import { isBasePath, webFetch } from '../web/web-fetch.ts';
+import { express } from './express.cjs';
+import type { Scope } from './handle.ts';
+import type { HostRequest } from './host-request.ts';
+import { createRouter } from './plain-router.ts';
+
+/**
+ * The options of all APIs, and those that need an Express app. `Req` is the request as the app's earlier handlers leave it, such as
+ * one with a `user`.
+ */
+export interface OpenResponsesOptions<Req extends object = HostRequest> extends ApisOptions<AnyRequest<Req>> {
+  /** The prefix of the paths for `fetch`, such as `/v1`; `router` is mounted where you like. Default: nothing. */
+  readonly basePath?: string | undefined;
+  /**
+   * The tenant whose responses a request over HTTP may see, such as the user's id; `authorize` of a WebSocket names that of a
+   * connection. Default: a digest of the API key; a request with a cookie and no key is not stored.
+   */
+  readonly scope?: ((request: Req) => string) | undefined;
+}
+
+/** All APIs of an Express app. */
+export interface OpenResponsesRouter<Req = unknown> extends OpenResponses<Req> {
+  /** All routes, to be mounted at any path, behind the app's authentication and before its body parsers. */
+  readonly router: Router;
+}
+
+/**
+ * The Responses API, the Messages API, Chat Completions if the upstream supports it, and each of `apis`, over one set of places,
+ * tools and tenants. Throws a `TypeError` for an unknown option or a bad value.
+ *
+ * @example
+ * ```ts
+ * import express from 'express';
+ * import { openResponses } from 'express-open-responses';
+ *
+ * const api = openResponses();
+ * const server = express().use('/v1', api.router).listen(3000);
+ * process.once('SIGTERM', () => void api.close({ server }));
+ * ```
+ */
+export function openResponses<Req extends object = HostRequest>(
+  options: OpenResponsesOptions<Req> = {},
+): OpenResponsesRouter<Req> {
+  const owner = 'openResponses';
+  checkOptions(owner, options, { ...apisChecks, basePath: isBasePath, scope: isFunction });
+  const { basePath, scope, ...given } = options;
+  // The cast: the host states which requests its functions receive.
+  const apis = openApis(owner, given as ApisOptions<never>, scope);
+  const { settings, opened, handle, refuse, drain, status, close } = apis;
+  // The cast: Express passes its requests, which the host states to be these.
+  const tenant = scope as Scope<Request> | undefined;
+  const router = express().Router();
+  for (const { routes, envelopeOf } of opened) router.use(createRouter(routes, { ...settings, envelopeOf }, tenant));
+  const fetch = webFetch(apis, { basePath, scope });
+  const api: OpenResponsesRouter<Req> = { router, fetch, handle, refuse, drain, status, close };
+  rememberApis(api, apis);
+  return api;
+}
