@@ -1,7 +1,7 @@
 /** Seals JSON values that leave this server and come back, so that only it can read them, and only in their own context. */
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
 import { types } from 'node:util';
-import { wellFormed } from '../protocol/printable.ts';
+import { toWellFormed } from '../protocol/printable.ts';
 
 /** Seals and opens values for one purpose. */
 export interface Sealer {
@@ -67,7 +67,7 @@ const LIST = Buffer.from([0xff]);
 function boundBytes(bound: readonly string[]): Buffer {
   const [only = '', ...others] = bound;
   // JSON preserves lone surrogates, which UTF-8 does not.
-  if (others.length === 0 && only === wellFormed(only)) return Buffer.from(only);
+  if (others.length === 0 && only === toWellFormed(only)) return Buffer.from(only);
   return Buffer.concat([LIST, Buffer.from(JSON.stringify(bound))]);
 }
 

@@ -20,7 +20,7 @@ type Named<Name extends string, Facts extends object> = Readonly<{ name: Name; r
 export type OnStep = (step: Step) => void;
 
 /** Runs the work, and reports its end with the milliseconds that it took; without a reader of steps it only runs it. */
-export function timed<Value>(
+export function reportStep<Value>(
   onStep: OnStep | undefined,
   work: () => Value | Promise<Value>,
   step: (value: Value, ms: number) => Step | undefined,

@@ -203,7 +203,11 @@ export function storedVersion({ version = 0 }: Pick<StoredResponse, 'version'>):
 }
 
 /** Replaces the response of this version; returns whether that was still stored. */
-export async function replaceIn(store: ResponseStore, response: StoredResponse, version: number): Promise<boolean> {
+export async function replaceVersion(
+  store: ResponseStore,
+  response: StoredResponse,
+  version: number,
+): Promise<boolean> {
   if (store.replace) return store.replace(response, version);
   const kept = await store.get(response);
   if (!kept || storedVersion(kept) !== version) return false;
@@ -233,7 +237,7 @@ export async function readChain(
 const measured = new WeakMap<readonly unknown[], number>();
 
 /** Marks a list as one that a store has read within `maxBytes`, so that `bounded` need not measure it again. */
-export function withinBytes<List extends readonly unknown[]>(list: List, maxBytes = Number.POSITIVE_INFINITY): List {
+export function markMeasured<List extends readonly unknown[]>(list: List, maxBytes = Number.POSITIVE_INFINITY): List {
   measured.set(list, maxBytes);
   return list;
 }

@@ -35,7 +35,7 @@ export function wrapUpstream<Wrapped extends Pick<Upstream, 'stream'>>(
  * One object for each call that the wrapper receives, however many rounds the call has: upstreams keep what they know of a
  * call by its object, such as the server that answers it and the secrets in its headers.
  */
-export class OwnCalls {
+export class WrappedCalls {
   private readonly calls = new WeakMap<UpstreamCall, UpstreamCall>();
 
   /** The call with these changes, for its next round. */

@@ -38,14 +38,14 @@ export function isId(id: string): boolean {
 const PRINTED_ID_LENGTH = 100;
 
 /** The id as an error message quotes it: a client may send one of megabytes, or a value that is not text. */
-export function printedId(id: unknown): string {
+export function toPrintableId(id: unknown): string {
   const text = typeof id === 'string' ? id : typeof id;
   return text.length > PRINTED_ID_LENGTH ? `${text.slice(0, PRINTED_ID_LENGTH)}…` : text;
 }
 
 /** The same in quotes. */
-export function quotedId(id: unknown): string {
-  return `'${printedId(id)}'`;
+export function quoteId(id: unknown): string {
+  return `'${toPrintableId(id)}'`;
 }
 
 /** What the store holds beside responses, conversations and files, by how the keys begin. */

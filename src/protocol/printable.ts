@@ -4,7 +4,7 @@ const MAX_LENGTH = 64;
 const UNPRINTABLE = /[^\x20-\x7e]/g;
 
 /** At most 64 characters, all of them printable. */
-export function printable(name: string): string {
+export function toPrintable(name: string): string {
   return name.slice(0, MAX_LENGTH).replace(UNPRINTABLE, '?');
 }
 
@@ -12,19 +12,19 @@ export function printable(name: string): string {
  * At most so many characters of a text that is kept longer than it: in a string of their own, since a slice keeps the whole
  * text in memory.
  */
-export function truncatedText(text: string, characters: number): string {
-  return text.length <= characters ? text : wellFormed(text.slice(0, characters));
+export function truncateText(text: string, characters: number): string {
+  return text.length <= characters ? text : toWellFormed(text.slice(0, characters));
 }
 
 const MODEL_CHARACTERS = 128;
 
 /** A model's name as it is counted and reported: it is whatever the client wrote. */
-export function reportedModel(name: string): string {
-  return truncatedText(name, MODEL_CHARACTERS);
+export function toReportedModel(name: string): string {
+  return truncateText(name, MODEL_CHARACTERS);
 }
 
 /** The text without halves of surrogate pairs, which no encoding has: each becomes a replacement character. */
-export function wellFormed(text: string): string {
+export function toWellFormed(text: string): string {
   return Buffer.from(text).toString();
 }
 
@@ -36,5 +36,5 @@ const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066
  * ends of lines, and marks that turn the direction of the text.
  */
 export function plainFileName(name: string): string {
-  return wellFormed(name.replace(HIDDEN, ''));
+  return toWellFormed(name.replace(HIDDEN, ''));
 }

@@ -34,7 +34,7 @@ export function isPresent(value: unknown): boolean {
 }
 
 /** Whether a field has no value: it is absent, null or an empty text. */
-export function isNothing(value: unknown): boolean {
+export function isEmptyField(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }
 

@@ -3,7 +3,7 @@
 import type { Route } from '../apis/endpoint/routes.ts';
 import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
 import { stopwatch } from '../ports/step.ts';
-import { reportedModel } from '../protocol/printable.ts';
+import { toReportedModel } from '../protocol/printable.ts';
 import { isRecord } from '../protocol/record.ts';
 import type { CoreSettings } from './options/core-settings.ts';
 
@@ -39,7 +39,7 @@ export function receivedStep({ requestId, body }: Pick<EndpointRequest, 'request
     name: 'request received',
     requestId,
     endpoint,
-    model: typeof model === 'string' ? reportedModel(model) : undefined,
+    model: typeof model === 'string' ? toReportedModel(model) : undefined,
     stream: stream === true,
   } as const;
 }

@@ -2,12 +2,12 @@
 
 import { BackgroundRuns } from '../apis/background/background-runs.ts';
 import {
-  cancel,
+  cancelResponse,
   createDurable,
   createInBackground,
+  failLostRun,
   outlivesClient,
-  replay,
-  settled,
+  replayEvents,
   wantsBackground,
 } from '../apis/background/endpoints.ts';
 import { Followers } from '../apis/background/followers.ts';
@@ -22,7 +22,7 @@ import { itemPage } from '../engine/request/item-pages.ts';
 import type { Lifetime } from '../engine/turn/lifetime.ts';
 import { fromStore, isRunning, type StoredResponse, storedVersion } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
-import { isResponseId, quotedId } from '../protocol/ids.ts';
+import { isResponseId, quoteId } from '../protocol/ids.ts';
 import { type JsonReply, jsonReply, type Reply } from '../protocol/reply.ts';
 import { queryPresenter } from '../protocol/tool-calls/kinds.ts';
 import { inProcessEngine } from '../stores/queues/in-process/in-process-engine.ts';
@@ -60,7 +60,7 @@ export class ResponsesEndpoints {
     if (apiRequest.query.stream !== 'true') return storedReply(apiRequest, response);
     const own = settingsFor(this.settings, apiRequest);
     const readerOf = (stored: StoredResponse) => storedEncoders(stored, own);
-    return replay(apiRequest, response, own, { ...this.parts, readerOf });
+    return replayEvents(apiRequest, response, own, { ...this.parts, readerOf });
   }
 
   async inputItems(apiRequest: EndpointRequest) {
@@ -84,7 +84,7 @@ export class ResponsesEndpoints {
 
   async cancel(apiRequest: EndpointRequest) {
     const response = await this.findResponse(apiRequest);
-    const now = await cancel(response, this.background, this.settings.store);
+    const now = await cancelResponse(response, this.background, this.settings.store);
     if (!now) throw responseNotFound(response.id);
     return storedReply(apiRequest, now);
   }
@@ -122,7 +122,7 @@ export class ResponsesEndpoints {
     const id = responseIdIn(apiRequest);
     const response = await fromStore(() => store.get({ scope: apiRequest.scope, id }));
     if (!response) throw responseNotFound(id);
-    return settled(response, limits.durationMs);
+    return failLostRun(response, limits.durationMs);
   }
 }
 
@@ -138,7 +138,7 @@ function responseIdIn({ params }: EndpointRequest): string {
 }
 
 function responseNotFound(id: string): ApiError {
-  return new ApiError('response_not_found', `Response with id ${quotedId(id)} not found.`, { param: 'response_id' });
+  return new ApiError('response_not_found', `Response with id ${quoteId(id)} not found.`, { param: 'response_id' });
 }
 
 function storedReply({ query }: EndpointRequest, response: StoredResponse) {

@@ -237,7 +237,10 @@ describe('close', () => {
       release: async () => {},
       close: () => Promise.reject(new Error('engine does not close')),
     };
-    const api = openResponses({ upstream: closable({ ...says }, closed, 'upstream'), background: { engine: engine as never } });
+    const api = openResponses({
+      upstream: closable({ ...says }, closed, 'upstream'),
+      background: { engine: engine as never },
+    });
     await expect(api.close()).rejects.toThrow('engine does not close');
     expect(closed).toEqual(['upstream']);
   });

@@ -122,7 +122,7 @@ async function beginRun(
  * The events after the number that the query names. Throws `ApiError` if they are not kept here, or there are too many
  * followers.
  */
-export async function replay(
+export async function replayEvents(
   request: EndpointRequest,
   stored: StoredResponse,
   settings: BackgroundEndpointSettings,
@@ -205,7 +205,7 @@ function cannotStream(message: string): ApiError {
  * The response, cancelled if it has not ended, on whichever node it runs; undefined if it was deleted meanwhile. Throws
  * `ApiError` for one that does not run in the background.
  */
-export async function cancel(
+export async function cancelResponse(
   stored: StoredResponse,
   background: BackgroundRuns,
   store: ResponseStore,
@@ -226,7 +226,7 @@ export async function cancel(
 /**
  * The response as the client is shown it: one whose node is gone has failed, since no run can take longer than this.
  */
-export function settled(stored: StoredResponse, durationMs: number): StoredResponse {
+export function failLostRun(stored: StoredResponse, durationMs: number): StoredResponse {
   if (!isRunning(stored) || Date.now() < stored.createdAt + durationMs + GRACE_MS) return stored;
   const error = responseError({ code: 'server_error', message: 'The server that made this response is gone.' });
   return { ...stored, resource: { ...stored.resource, status: 'failed', error } };

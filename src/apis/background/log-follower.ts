@@ -7,7 +7,7 @@ import { fromStore, type ResponseKey } from '../../ports/store.ts';
 import { isStoreError } from '../../ports/store-error.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { TurnEvent } from '../../protocol/events.ts';
-import { quotedId } from '../../protocol/ids.ts';
+import { quoteId } from '../../protocol/ids.ts';
 import { type Consumer, deliver, NULL_CONSUMER, Stage } from '../../streams/pull-stream.ts';
 import { eventIn, unreadableEvents } from './event-text.ts';
 import type { LogWatch } from './log-watch.ts';
@@ -147,7 +147,7 @@ export class LogFollower extends Stage<string> {
   private async onMissing(): Promise<void> {
     const { key, isStored } = this.followed;
     if (!(await isStored()))
-      throw new ApiError('response_not_found', `Response with id ${quotedId(key.id)} was deleted.`);
+      throw new ApiError('response_not_found', `Response with id ${quoteId(key.id)} was deleted.`);
     if (this.wasMissing) throw new ApiError('events_expired', 'The events of this response are no longer kept.');
     this.wasMissing = true;
     setTimeout(this.wake, RETRY_MS).unref();

@@ -14,7 +14,7 @@ import {
   fromStore,
   isRunning,
   type ResponseKey,
-  replaceIn,
+  replaceVersion,
   type StoredResponse,
   storedVersion,
   storeKey,
@@ -128,7 +128,7 @@ export class RunWorker implements BackgroundWorker {
     const { settings } = this.parts;
     const version = storedVersion(stored);
     const owned: StoredResponse = { ...stored, version: version + 1 };
-    if (!(await fromStore(() => replaceIn(settings.store, owned, version)))) return 'released';
+    if (!(await fromStore(() => replaceVersion(settings.store, owned, version)))) return 'released';
     // Its process may have stopped between the two writes at the end of a turn.
     await withdrawTurn(settings.store, owned);
     const logged = await claimLog(log, owned);

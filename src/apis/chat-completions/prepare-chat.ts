@@ -4,7 +4,7 @@ import { withGuardedErrors } from '../../engine/guarding/answers/guarded-error.t
 import { guardedMessages } from '../../engine/guarding/guarded-chat.ts';
 import { collectGuards } from '../../engine/guarding/request/guards-of.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { canRefuse, OFFERS_ALLOWED_ONLY, offeredAfter } from '../../engine/turn/machine/call-permission.ts';
+import { canRefuse, OFFERS_ALLOWED_ONLY, toolsAfterRefusals } from '../../engine/turn/machine/call-permission.ts';
 import { attemptReporter } from '../../ports/hooks.ts';
 import { NO_TOOLS } from '../../ports/toolset.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
@@ -49,7 +49,7 @@ export async function prepareChat(
   const whole = request.body as ChatBody;
 
   const callRules = { ...chatCallRules(checked, toolset), deniedTools };
-  const mayOffer = (name: string) => offeredAfter(OFFERS_ALLOWED_ONLY, [name], callRules, String).length > 0;
+  const mayOffer = (name: string) => toolsAfterRefusals(OFFERS_ALLOWED_ONLY, [name], callRules, String).length > 0;
   const offered = settings.offeredTools === 'allowed' ? bodyWithTools(whole, mayOffer) : whole;
   const isCounted = toolset.size > 0 || settings.isMetered === true;
   const body = isCounted ? countingUsage(offered) : offered;

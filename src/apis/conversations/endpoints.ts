@@ -8,7 +8,7 @@ import {
   conversationPage,
   conversationResource,
   findConversation,
-  itemsNamed,
+  findConversationItems,
   requireConversations,
   updateConversation,
 } from '../../engine/history/conversation.ts';
@@ -19,7 +19,7 @@ import type { Reports } from '../../ports/hooks.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { fromStore, type ResponseKey, type ResponseStore } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { isConversationId, isId, quotedId, randomSeed } from '../../protocol/ids.ts';
+import { isConversationId, isId, quoteId, randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
@@ -99,13 +99,13 @@ async function addItems(request: EndpointRequest, parts: ConversationParts): Pro
   const key = conversationKey(request);
   const items = wholeItems(await guardedItems(validateRequired(request.body, 'items', limits), request, parts));
   const ids = items.map(itemKey);
-  const [existing] = await itemsNamed(store, key, ids, limits.historyBytes);
+  const [existing] = await findConversationItems(store, key, ids, limits.historyBytes);
   if (existing) throw itemExists(itemKey(existing));
   const answer = await appendItems(store, key, items, { maxBytes: limits.historyBytes, onKnown: 'refuse' });
   if (answer === 'missing') throw conversationNotFound(key.id);
   if (answer === 'known') {
     // Another request was quicker, or the item has been removed again since.
-    const [added] = await itemsNamed(store, key, ids, limits.historyBytes);
+    const [added] = await findConversationItems(store, key, ids, limits.historyBytes);
     throw itemExists(added ? itemKey(added) : (ids[0] ?? ''));
   }
   return jsonReply(itemPage(items, { order: 'asc' }, queryPresenter(request.query)));
@@ -120,7 +120,7 @@ async function listItems(request: EndpointRequest, { store, limits }: Conversati
 
 async function retrieveItem(request: EndpointRequest, { store, limits }: ConversationParts): Promise<JsonReply> {
   const id = String(request.params.item);
-  const [found] = await itemsNamed(store, conversationKey(request), [id], limits.historyBytes);
+  const [found] = await findConversationItems(store, conversationKey(request), [id], limits.historyBytes);
   if (!found) throw itemNotFound(id);
   return jsonReply(wholeItem(queryPresenter(request.query)(found)));
 }
@@ -138,7 +138,7 @@ function conversationKey({ scope, params }: EndpointRequest): ResponseKey {
 }
 
 function itemNotFound(id: string): ApiError {
-  return new ApiError('item_not_found', `No item found with id ${quotedId(id)}.`, { param: 'item_id' });
+  return new ApiError('item_not_found', `No item found with id ${quoteId(id)}.`, { param: 'item_id' });
 }
 
 /** History is not looked at when it is loaded, so it is now. */
@@ -168,7 +168,7 @@ function itemKey({ id }: Item): string {
 }
 
 function itemExists(id: string): ApiError {
-  return new ApiError('item_already_in_conversation', `Item with id ${quotedId(id)} is already in the conversation.`, {
+  return new ApiError('item_already_in_conversation', `Item with id ${quoteId(id)} is already in the conversation.`, {
     param: 'items',
   });
 }

@@ -5,7 +5,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
 import { lazily } from '../../protocol/json/lazy-schema.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { expectedInstead, invalid, refuseLong } from '../../protocol/responses/invalid.ts';
+import { invalid, refuseLong, wrongTypeMessage } from '../../protocol/responses/invalid.ts';
 import { metadataSchema } from '../../protocol/responses/schema.ts';
 import { checkItems } from '../../protocol/responses/validate.ts';
 
@@ -31,7 +31,7 @@ export function validateConversation(sent: unknown, limits: ConversationLimits):
   const { items = null } = body;
   if (items !== null) {
     if (!Array.isArray(items))
-      throw new ApiError('invalid_type', expectedInstead('items', 'an array of items', items), { param: 'items' });
+      throw new ApiError('invalid_type', wrongTypeMessage('items', 'an array of items', items), { param: 'items' });
     refuseLong('items', items.length, MAX_ITEMS);
     checkItems(items, 'items', limits.hasUploads);
   }

@@ -6,7 +6,7 @@ import type { Upstream } from '../../ports/upstream.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
 import { anthropicModel, anthropicModels } from '../../protocol/anthropic/models.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { quotedId } from '../../protocol/ids.ts';
+import { quoteId } from '../../protocol/ids.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { jsonReply } from '../../protocol/reply.ts';
 import { codexModels } from '../../protocol/responses/codex-models.ts';
@@ -54,7 +54,7 @@ function modelEndpoint(settings: ModelsSettings): Endpoint {
     const { owner, id: name = '' } = request.params;
     const id = owner === undefined ? name : `${owner}/${name}`;
     const model = (await listModels(request, settings)).find((each) => each.id === id);
-    if (!model) throw new ApiError('not_found', `The model ${quotedId(id)} does not exist.`, { param: 'model' });
+    if (!model) throw new ApiError('not_found', `The model ${quoteId(id)} does not exist.`, { param: 'model' });
     return jsonReply(speaksAnthropic(request) ? anthropicModel(model) : model);
   }, inClientsEnvelope(settings));
 }

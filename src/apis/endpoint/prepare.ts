@@ -7,7 +7,7 @@ import type { TextReader } from '../../ports/files/text-reader.ts';
 import { notify, type Reports, reportInfo } from '../../ports/hooks.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { RemoteServers } from '../../ports/remote-servers.ts';
-import { timed } from '../../ports/step.ts';
+import { reportStep } from '../../ports/step.ts';
 import type { MaybePromise, ResponseStore } from '../../ports/store.ts';
 import type { ApprovalPolicy, ToolsOf } from '../../ports/tool-provider.ts';
 import type { WantedHeartbeat } from '../../ports/turn-context.ts';
@@ -48,7 +48,7 @@ export function reportingHistory(
   load: (request: EndpointRequest, settings: PrepareSettings) => MaybePromise<EndpointRequest>,
 ): (request: EndpointRequest, settings: PrepareSettings) => MaybePromise<EndpointRequest> {
   return (request, settings) =>
-    timed(
+    reportStep(
       settings.hooks.recorder?.onStep,
       () => load(request, settings),
       ({ context }, ms) => {

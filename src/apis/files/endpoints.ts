@@ -6,7 +6,7 @@ import { fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
 import { isUntracked, requireTenant } from '../../ports/scope.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { isObjectId, newObjectId, quotedId } from '../../protocol/ids.ts';
+import { isObjectId, newObjectId, quoteId } from '../../protocol/ids.ts';
 import { type JsonReply, jsonReply, type Reply } from '../../protocol/reply.ts';
 import { endpointFor, type Handler, reportError } from '../endpoint/endpoint.ts';
 import { notForAnthropic } from '../endpoint/models.ts';
@@ -121,5 +121,5 @@ function fileKey({ scope, params }: EndpointRequest): ResponseKey {
 }
 
 function fileNotFound(id: string, param = 'id'): ApiError {
-  return new ApiError('file_not_found', `No such File object: ${quotedId(id)}.`, { param });
+  return new ApiError('file_not_found', `No such File object: ${quoteId(id)}.`, { param });
 }

@@ -3,7 +3,7 @@ import { createHash, hash } from 'node:crypto';
 import { type FileStore, type FileUpload, fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
 import { isUntracked } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { fileIdOfUpload, newObjectId, quotedId, uploadedFileId } from '../../protocol/ids.ts';
+import { fileIdOfUpload, newObjectId, quoteId, uploadedFileId } from '../../protocol/ids.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { fileResource, seconds } from './file-resource.ts';
 import type { FileLimits } from './limits.ts';
@@ -86,7 +86,7 @@ export class PendingUploads {
       const { createdAt = 0, expiresAt = 0 } = stored ?? {};
       if (declared) return { ...declared, id, scope, createdAt, expiresAt };
     }
-    throw new ApiError('not_found', `No such Upload object: ${quotedId(id)}.`, { param: 'upload_id' });
+    throw new ApiError('not_found', `No such Upload object: ${quoteId(id)}.`, { param: 'upload_id' });
   }
 
   /** The file that the upload has become. */
@@ -134,7 +134,7 @@ export class PendingUploads {
     async function* content() {
       for (const part of parts) {
         const bytes = await fromFiles(() => files.read(part));
-        if (!bytes) throw mismatchError(`The upload has no part ${quotedId(part.filename)}.`, 'part_ids');
+        if (!bytes) throw mismatchError(`The upload has no part ${quoteId(part.filename)}.`, 'part_ids');
         for await (const piece of bytes) {
           digest.update(piece);
           yield piece;
@@ -169,7 +169,7 @@ export class PendingUploads {
         const fileId = fileIdOfUpload('part', id);
         const key = { scope: uploadScope(scope), id: fileId ?? '' };
         const part = fileId === undefined ? undefined : await fromFiles(() => this.files.get(key));
-        if (part?.purpose !== uploadId) throw mismatchError(`The upload has no part ${quotedId(id)}.`, 'part_ids');
+        if (part?.purpose !== uploadId) throw mismatchError(`The upload has no part ${quoteId(id)}.`, 'part_ids');
         return part;
       });
       found.push(...(await Promise.all(some)));

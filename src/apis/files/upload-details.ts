@@ -1,7 +1,7 @@
 /** The details that a form holds about its file, checked. */
 import type { FileDetails } from '../../ports/files/file-store.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { printedId } from '../../protocol/ids.ts';
+import { toPrintableId } from '../../protocol/ids.ts';
 import { plainFileName } from '../../protocol/printable.ts';
 import type { FileLimits } from './limits.ts';
 import type { IncomingFile } from './upload-form.ts';
@@ -27,7 +27,7 @@ export function uploadDetails(file: IncomingFile, createdAt: number, { nameLengt
     throw new ApiError('missing_required_parameter', "Missing required parameter: 'purpose'.", { param: 'purpose' });
   if (!PURPOSES.includes(purpose)) {
     const supported = PURPOSES.map((each) => `'${each}'`).join(', ');
-    const message = `Invalid value: '${printedId(purpose)}'. Supported values are: ${supported}.`;
+    const message = `Invalid value: '${toPrintableId(purpose)}'. Supported values are: ${supported}.`;
     throw new ApiError('invalid_value', message, { param: 'purpose' });
   }
   return {

@@ -4,7 +4,7 @@ import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { fromFiles } from '../../ports/files/file-store.ts';
 import { requireTenant } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { newObjectId, quotedId } from '../../protocol/ids.ts';
+import { newObjectId, quoteId } from '../../protocol/ids.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { endpointFor, type Handler } from '../endpoint/endpoint.ts';
 import { notForAnthropic } from '../endpoint/models.ts';
@@ -65,7 +65,7 @@ export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): reado
     // A client that has not seen its answer asks again.
     if (before) return jsonReply(uploadResource(upload, 'completed', before));
     if (completing.has(upload.id)) {
-      throw new ApiError('invalid_value', `Upload ${quotedId(upload.id)} is being completed.`, { param: 'upload_id' });
+      throw new ApiError('invalid_value', `Upload ${quoteId(upload.id)} is being completed.`, { param: 'upload_id' });
     }
     const slot = slots.begin(request);
     completing.add(upload.id);
@@ -81,7 +81,7 @@ export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): reado
   async function cancel(request: EndpointRequest): Promise<JsonReply> {
     const upload = await uploads.find(request.scope, uploadId(request));
     if (await uploads.findFile(upload)) {
-      throw new ApiError('invalid_value', `Upload ${quotedId(upload.id)} is completed.`, { param: 'upload_id' });
+      throw new ApiError('invalid_value', `Upload ${quoteId(upload.id)} is completed.`, { param: 'upload_id' });
     }
     await uploads.remove(upload);
     return jsonReply(uploadResource(upload, 'cancelled'));

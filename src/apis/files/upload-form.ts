@@ -1,7 +1,7 @@
 /** Receives a form with one file, which is stored while it arrives. */
 import type { Readable } from 'node:stream';
 import { ApiError } from '../../protocol/errors.ts';
-import { quotedId } from '../../protocol/ids.ts';
+import { quoteId } from '../../protocol/ids.ts';
 import type { FileLimits } from './limits.ts';
 import { type Busboy, fileTooLarge, malformed, maxFormBytes, PIECE_BYTES } from './multipart.ts';
 
@@ -107,7 +107,7 @@ class UploadForm<Result> {
     this.stream = stream;
     if (this.hasFailed) return void stream.destroy();
     if (name !== this.part) {
-      const message = `The file must be in the part '${this.part}', not in ${quotedId(name)}.`;
+      const message = `The file must be in the part '${this.part}', not in ${quoteId(name)}.`;
       return this.fail(new ApiError('invalid_value', message, { param: this.part }));
     }
     if (!PLAIN_ENCODINGS.has(encoding))
@@ -120,11 +120,11 @@ class UploadForm<Result> {
   private onField(name: unknown, value: string, isCut: boolean): void {
     const field = String(name);
     if (isCut) {
-      const message = `The field ${quotedId(field)} has more than ${this.limits.fieldBytes} bytes.`;
+      const message = `The field ${quoteId(field)} has more than ${this.limits.fieldBytes} bytes.`;
       return this.fail(new ApiError('string_above_max_length', message, { param: field.slice(0, 100) }));
     }
     if (field === this.part) return this.fail(malformed(`Its part '${field}' has no file name, so it is not a file.`));
-    if (this.fields.has(field)) return this.fail(malformed(`Its field ${quotedId(field)} is there twice.`));
+    if (this.fields.has(field)) return this.fail(malformed(`Its field ${quoteId(field)} is there twice.`));
     this.fields.set(field, value);
   }
 

@@ -1,7 +1,7 @@
 /** Repairs messages: roles alternate, and each call of a tool has one result in the message after it. */
 
 import { type Found, NO_OUTPUT, type Repaired, repairLog } from '../../engine/history/repair.ts';
-import { quotedId } from '../../protocol/ids.ts';
+import { quoteId } from '../../protocol/ids.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 
 /** A message with its content as a list, and its place in the client's own. */
@@ -61,8 +61,8 @@ function repairBlock(block: JsonObject, place: string, index: number, found: Fou
     return [];
   }
   const isKnown = typeof id === 'string' && id !== '';
-  if (!isKnown) found('missing_id', index, `the call of ${quotedId(name)} has no id.`);
-  if (!isRecord(input)) found('bad_arguments', index, `the input of ${quotedId(name)} is not an object.`);
+  if (!isKnown) found('missing_id', index, `the call of ${quoteId(name)} has no id.`);
+  if (!isRecord(input)) found('bad_arguments', index, `the input of ${quoteId(name)} is not an object.`);
   return [{ ...block, id: isKnown ? id : `toolu_${place}`, input: isRecord(input) ? input : {} }];
 }
 
@@ -97,7 +97,7 @@ function withResults(entries: readonly Entry[], found: Found): readonly Entry[] 
   });
   for (const [id, left] of results)
     for (const { index } of left)
-      found('orphan_output', index, `no tool call with the id ${quotedId(id ?? '')} stands before it.`);
+      found('orphan_output', index, `no tool call with the id ${quoteId(id ?? '')} stands before it.`);
   return answered;
 }
 
@@ -110,7 +110,7 @@ function withUniqueIds({ content, index }: Entry, found: Found) {
       seen.add(id);
       return { block, sentId: id };
     }
-    found('missing_id', index, `another call has the id ${quotedId(id)}, too.`);
+    found('missing_id', index, `another call has the id ${quoteId(id)}, too.`);
     return { block: { ...block, id: `toolu_${index}_again_${at}` }, sentId: id };
   });
 }
@@ -138,14 +138,14 @@ function takeResult(
   const list = results.get(sentId) ?? [];
   for (let result = list.pop(); result; result = list.pop()) {
     if (result.index < index)
-      found('orphan_output', result.index, `no tool call with the id ${quotedId(id)} stands before it.`);
+      found('orphan_output', result.index, `no tool call with the id ${quoteId(id)} stands before it.`);
     else {
       if (result.index !== next?.index)
-        found('misplaced_output', result.index, `it must follow the tool call ${quotedId(id)}.`);
+        found('misplaced_output', result.index, `it must follow the tool call ${quoteId(id)}.`);
       return id === sentId ? result.block : { ...result.block, tool_use_id: id };
     }
   }
-  found('missing_output', index, `the tool call ${quotedId(id)} of ${quotedId(name)} has no result.`);
+  found('missing_output', index, `the tool call ${quoteId(id)} of ${quoteId(name)} has no result.`);
   return { type: 'tool_result', tool_use_id: id, content: NO_OUTPUT };
 }
 

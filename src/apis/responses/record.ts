@@ -1,6 +1,6 @@
 /** Reads the turn out of another server's answer in the Responses API. */
 
-import { ownInput } from '../../engine/history/own-input.ts';
+import { withoutLoadedHistory } from '../../engine/history/own-input.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { StoredResponse } from '../../ports/store.ts';
 import { randomSeed } from '../../protocol/ids.ts';
@@ -56,7 +56,7 @@ function foreignTurn({ output, ...resource }: ForeignResponse, request: Endpoint
     id: resource.id,
     ...(typeof previousId === 'string' ? { previousId } : {}),
     createdAt: Date.now(),
-    input: inputItems(ownInput(input, context?.history), randomSeed()),
+    input: inputItems(withoutLoadedHistory(input, context?.history), randomSeed()),
     output,
     resource: { ...fields, ...echoed },
   };

@@ -1,7 +1,7 @@
 /** Repairs the input of a Responses request: each call has a name, arguments that are JSON, and one output after it. */
 
 import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../engine/history/repair.ts';
-import { quotedId } from '../../protocol/ids.ts';
+import { quoteId } from '../../protocol/ids.ts';
 import { isFilledText, isRecord } from '../../protocol/record.ts';
 import { answeredId, isCallOutput, isClientAnsweredCall, writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { endsRound, isCutOff, WaitingCalls } from '../../protocol/tool-calls/pair-calls.ts';
@@ -58,10 +58,10 @@ function repairCall(item: TypedObject, index: number, found: Found): readonly En
     return [];
   }
   const hasId = isFilledText(item.call_id);
-  if (!hasId) found('missing_id', index, `the call of ${quotedId(tool)} has no call_id.`);
+  if (!hasId) found('missing_id', index, `the call of ${quoteId(tool)} has no call_id.`);
   const identified = hasId ? item : { ...item, call_id: `call_${index}` };
   if (item.type !== 'function_call') return [{ item: identified, index }];
-  const bad = () => found('bad_arguments', index, `the arguments of ${quotedId(tool)} are not a JSON object.`);
+  const bad = () => found('bad_arguments', index, `the arguments of ${quoteId(tool)} are not a JSON object.`);
   const whole = argumentText(text, bad);
   return [{ item: whole === text ? identified : { ...identified, arguments: whole }, index }];
 }
@@ -152,13 +152,13 @@ function staysInPlace(output: Entry, calls: OpenCalls, unseen: UnseenItems, foun
   if (call) {
     call.output = output;
     const isMisplaced = index < call.index;
-    if (isMisplaced) found('misplaced_output', index, `it must stand behind the call ${quotedId(id)}.`);
+    if (isMisplaced) found('misplaced_output', index, `it must stand behind the call ${quoteId(id)}.`);
     return !isMisplaced;
   }
-  if (calls.has(id)) found('duplicate_output', index, `the call ${quotedId(id)} has its output already.`);
+  if (calls.has(id)) found('duplicate_output', index, `the call ${quoteId(id)} has its output already.`);
   // An output that names its tool brings its call along.
   else if (typeof name === 'string') return true;
-  else found('orphan_output', index, `there is no call with the call_id ${quotedId(id)}.`);
+  else found('orphan_output', index, `there is no call with the call_id ${quoteId(id)}.`);
   return false;
 }
 
@@ -195,7 +195,7 @@ function owedOutput({ item, index, output }: Entry, unseen: UnseenItems, found: 
   // A truncated call is left out when the conversation is written for a model.
   if (isCutOff(item)) return undefined;
   if (index < unseen.lastReference || unseen.outputs.has(item.call_id)) return undefined;
-  found('missing_output', index, `the call ${quotedId(item.call_id)} of ${quotedId(calledTool(item))} has no output.`);
+  found('missing_output', index, `the call ${quoteId(item.call_id)} of ${quoteId(calledTool(item))} has no output.`);
   const answer = writtenKind(item)?.answeredBy;
   return answer && { item: { type: answer.type, call_id: item.call_id, ...answer.missing(NO_OUTPUT) }, index: -1 };
 }

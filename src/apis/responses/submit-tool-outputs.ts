@@ -7,7 +7,7 @@ import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { fromStore } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { isResponseId, quotedId } from '../../protocol/ids.ts';
+import { isResponseId, quoteId } from '../../protocol/ids.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
 import { lazily } from '../../protocol/json/lazy-schema.ts';
 import { listSchema } from '../../protocol/json/schema-kinds.ts';
@@ -50,7 +50,7 @@ async function continuation(
   if (!success) throw invalid(error.issues, sent);
   const stored = isResponseId(id) ? await fromStore(() => store.get({ scope: request.scope, id })) : undefined;
   if (!stored)
-    throw new ApiError('response_not_found', `Response with id ${quotedId(id)} not found.`, { param: 'response_id' });
+    throw new ApiError('response_not_found', `Response with id ${quoteId(id)} not found.`, { param: 'response_id' });
   const input = outputItems(data.tool_outputs, openCalls(wholeResource(stored)));
   // A turn of a conversation goes on there.
   const { conversation } = stored.resource;
@@ -133,7 +133,7 @@ const MAX_IDS = 5;
 
 function refuseIds(why: string, ids: readonly unknown[]): void {
   if (ids.length === 0) return;
-  const listed = ids.slice(0, MAX_IDS).map(quotedId).join(', ');
+  const listed = ids.slice(0, MAX_IDS).map(quoteId).join(', ');
   const others = ids.length > MAX_IDS ? ` and ${ids.length - MAX_IDS} more` : '';
   throw new ApiError('invalid_value', `${why} ${listed}${others}.`, { param: 'tool_outputs' });
 }

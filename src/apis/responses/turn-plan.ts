@@ -1,7 +1,7 @@
 /** The plan of a turn: what the state machine must know of the request. */
 
 import { toolOwners } from '../../engine/tools/toolset.ts';
-import { filesShown } from '../../engine/turn/machine/cited-files.ts';
+import { citableFiles } from '../../engine/turn/machine/cited-files.ts';
 import type { TurnPlan } from '../../engine/turn/machine/state.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import type { PreparedRequest } from './steps/request.ts';
@@ -26,7 +26,7 @@ export function turnPlan(
     ...(toolChoice === 'required' ? { needsCall: true } : {}),
     owners: toolOwners(toolset, { approvalRules, container }),
     forms,
-    files: filesShown(conversation),
+    files: citableFiles(conversation),
     ownedAs: mcpItems,
     queuedEvent: queuedEvent || body.background === true,
     outputBytes: limits.outputBytes,

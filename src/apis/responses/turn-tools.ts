@@ -4,7 +4,7 @@ import { guardedCalls } from '../../engine/guarding/guarded-calls.ts';
 import { conversationImages } from '../../engine/tools/conversation-images.ts';
 import { type RunCall, toolRounds, withoutRepeats } from '../../engine/tools/rounds.ts';
 import { toolRunner } from '../../engine/tools/tool-runner.ts';
-import { conversationForModel, hiddenTools, newLists, serversNamed } from '../../engine/tools/toolset.ts';
+import { conversationForModel, hiddenTools, requestedServers, unlistedTools } from '../../engine/tools/toolset.ts';
 import { isServerExecuted } from '../../engine/turn/machine/call-items.ts';
 import type { PendingToolCall, TurnState } from '../../engine/turn/machine/state.ts';
 import type { Turn } from '../../engine/turn/run-turn.ts';
@@ -45,9 +45,9 @@ export function turnTools(
   };
   return {
     resumed,
-    lists: showsLists ? newLists(toolset, { conversation, output, known }) : NO_LISTS,
+    lists: showsLists ? unlistedTools(toolset, { conversation, output, known }) : NO_LISTS,
     deferred: hiddenTools(findable, known),
-    named: serversNamed(toolset),
+    named: requestedServers(toolset),
     // Of those that another process ran something is written already.
     approved: output.length === 0 ? answers.approved : [],
     beginRounds: () => toolRounds<PendingToolCall>(limits, runCall, isSteered),

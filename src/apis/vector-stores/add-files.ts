@@ -11,7 +11,7 @@ import {
   type VectorFile,
 } from '../../ports/vectors/vector-index.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { isObjectId, quotedId } from '../../protocol/ids.ts';
+import { isObjectId, quoteId } from '../../protocol/ids.ts';
 import type { WantedFile } from './bodies.ts';
 import type { VectorStoreLimits } from './limits.ts';
 import { storeOver } from './store-in.ts';
@@ -87,7 +87,7 @@ export class StoreFiles {
 
   private async uploaded(id: string, scope: string, param: string): Promise<StoredFile> {
     const file = isObjectId('file', id) ? await fromFiles(() => this.vectorStores.files.get({ scope, id })) : undefined;
-    if (!file) throw new ApiError('file_not_found', `No such File object: ${quotedId(id)}.`, { param });
+    if (!file) throw new ApiError('file_not_found', `No such File object: ${quoteId(id)}.`, { param });
     return file;
   }
 

@@ -6,7 +6,7 @@ import { checkOptions, isFunction, positiveInteger } from '../../ports/host/opti
 import { isUntracked } from '../../ports/scope.ts';
 import type { ProvidedTool, ToolCall, ToolProvider, ToolResult, ToolsRequest } from '../../ports/tool-provider.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { isObjectId, quotedId } from '../../protocol/ids.ts';
+import { isObjectId, quoteId } from '../../protocol/ids.ts';
 import type { FilePassage } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { FILE_SEARCH, passagesText, queriesIn } from '../../protocol/tool-calls/file-search-call.ts';
@@ -98,7 +98,7 @@ async function checkSettings(
   for (const id of ids) {
     const isKnown = isObjectId('vectorStore', id) && !isUntracked(scope);
     if (isKnown && (await findVectorStore(vectorStores.index, { scope, id }))) continue;
-    throw new ApiError('vector_store_not_found', `No such vector store: ${quotedId(id)}.`, { param: field });
+    throw new ApiError('vector_store_not_found', `No such vector store: ${quoteId(id)}.`, { param: field });
   }
 }
 

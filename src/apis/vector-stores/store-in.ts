@@ -14,7 +14,7 @@ import {
   type VectorIndex,
 } from '../../ports/vectors/vector-index.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { isObjectId, quotedId } from '../../protocol/ids.ts';
+import { isObjectId, quoteId } from '../../protocol/ids.ts';
 
 /** The vector store. Throws `vector_store_not_found`. */
 export async function storeIn({ scope, params }: EndpointRequest, index: VectorIndex): Promise<StoredVectorStore> {
@@ -49,23 +49,23 @@ export async function batchIn(request: EndpointRequest, index: VectorIndex): Pro
   const key: VectorFileKey = { scope, store, id: String(request.params.batch) };
   const batch = isObjectId('vectorStore', key.id) ? await fromIndex(() => index.getBatch(key)) : undefined;
   if (!batch)
-    throw new ApiError('file_batch_not_found', `No such batch of files: ${quotedId(key.id)}.`, { param: 'batch_id' });
+    throw new ApiError('file_batch_not_found', `No such batch of files: ${quoteId(key.id)}.`, { param: 'batch_id' });
   return batch;
 }
 
 /** No vector store of the tenant has the id. */
 export function storeNotFound(id: unknown, param = 'vector_store_id'): ApiError {
-  return new ApiError('vector_store_not_found', `No such vector store: ${quotedId(id)}.`, { param });
+  return new ApiError('vector_store_not_found', `No such vector store: ${quoteId(id)}.`, { param });
 }
 
 /** The vector store takes no change: it has expired, or was deleted meanwhile. */
 export function storeOver(store: StoredVectorStore): ApiError {
   if (!isStoreExpired(store, Date.now())) return storeNotFound(store.id);
-  const message = `The vector store ${quotedId(store.id)} has expired: add its files to a new one.`;
+  const message = `The vector store ${quoteId(store.id)} has expired: add its files to a new one.`;
   return new ApiError('invalid_value', message, { param: 'vector_store_id' });
 }
 
 /** No file in the vector store has the id. */
 export function fileNotInStore(id: unknown, param = 'file_id'): ApiError {
-  return new ApiError('file_not_found', `No such file in the vector store: ${quotedId(id)}.`, { param });
+  return new ApiError('file_not_found', `No such file in the vector store: ${quoteId(id)}.`, { param });
 }

@@ -7,7 +7,7 @@ import type { MaybePromise, ResponseStore } from '../../ports/store.ts';
 import { findTool } from '../../ports/toolset.ts';
 import { ApiError, type ErrorCode } from '../../protocol/errors.ts';
 import type { ApprovedCall } from '../../protocol/events.ts';
-import { modelCallOfItem, originOfItem, quotedId } from '../../protocol/ids.ts';
+import { modelCallOfItem, originOfItem, quoteId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { markedIn } from '../../protocol/json/whole-numbers.ts';
 import { isRecord } from '../../protocol/record.ts';
@@ -63,7 +63,7 @@ async function checkAnswers(
   const ids = live.map(({ approval_request_id: id }) => id);
   const repeated = ids.find((id, index) => ids.indexOf(id) < index);
   if (repeated !== undefined)
-    throw invalid('invalid_value', `The input answers the approval request ${quotedId(repeated)} twice.`);
+    throw invalid('invalid_value', `The input answers the approval request ${quoteId(repeated)} twice.`);
   const approved: (ApprovedCall & Decided)[] = [];
   const denied: Decided[] = [];
   for (const answer of live) {
@@ -90,7 +90,7 @@ function checkApproval(
 ): ApprovedCall & Decided {
   const refuse = (code: ErrorCode, why: string): ApiError => {
     reportApproval({ id, request: pending?.request }, 'refused', sources, settings);
-    return new ApiError(code, `The approval of ${quotedId(id)} does not count: ${why}.`, { param: 'input' });
+    return new ApiError(code, `The approval of ${quoteId(id)} does not count: ${why}.`, { param: 'input' });
   };
   if (!pending) throw refuse('approval_not_found', 'no call waits for it, or it was answered before');
   const { request, url } = pending;

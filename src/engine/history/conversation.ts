@@ -14,7 +14,7 @@ import {
 } from '../../ports/store.ts';
 import { isStoreError } from '../../ports/store-error.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { isConversationId, quotedId } from '../../protocol/ids.ts';
+import { isConversationId, quoteId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { selectPage } from '../request/item-pages.ts';
@@ -69,7 +69,7 @@ export async function conversationPage(
 const NO_ITEMS: ItemPage = { items: [], hasMore: false };
 
 /** Those of the items that are in the conversation. Throws `conversation_not_found`. */
-export async function itemsNamed(
+export async function findConversationItems(
   store: ResponseStore,
   key: ResponseKey,
   itemIds: readonly string[],
@@ -132,7 +132,7 @@ function conversationTooLong(maxBytes: number): ApiError {
 
 /** OpenAI's message for it. */
 export function conversationNotFound(id: string): ApiError {
-  return new ApiError('conversation_not_found', `Conversation with id ${quotedId(id)} not found.`, {
+  return new ApiError('conversation_not_found', `Conversation with id ${quoteId(id)} not found.`, {
     param: 'conversation',
   });
 }

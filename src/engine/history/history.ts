@@ -13,7 +13,7 @@ import {
 } from '../../ports/store.ts';
 import { isStoreError } from '../../ports/store-error.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { isResponseId, quotedId, responseIdOfItem } from '../../protocol/ids.ts';
+import { isResponseId, quoteId, responseIdOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
@@ -54,7 +54,7 @@ async function loadTurns(
 ): Promise<History> {
   const param = 'previous_response_id';
   const notFound = () =>
-    new ApiError('previous_response_not_found', `Previous response with id ${quotedId(previousId)} not found.`, {
+    new ApiError('previous_response_not_found', `Previous response with id ${quoteId(previousId)} not found.`, {
       param,
     });
   if (!isResponseId(previousId)) throw notFound();
@@ -65,7 +65,7 @@ async function loadTurns(
   const [previous] = chain;
   if (!previous || isUnstored(previous) || hasFailed(previous)) throw notFound();
   if (isRunning(previous)) {
-    const message = `Previous response with id ${quotedId(previousId)} is still in progress.`;
+    const message = `Previous response with id ${quoteId(previousId)} is still in progress.`;
     throw new ApiError('response_in_progress', message, { param });
   }
   if (chain.length > historyTurns) throw historyTooLong(`${historyTurns} responses`, param);
@@ -129,7 +129,7 @@ async function withStoredItems(
     if (stored) resolved.push(stored);
     else if (item.type !== 'item_reference') resolved.push(item);
     else {
-      const message = `No item with id ${quotedId(item.id)} is known; the reference is skipped.`;
+      const message = `No item with id ${quoteId(item.id)} is known; the reference is skipped.`;
       sources.note({ code: 'reference_skipped', message });
     }
   }

@@ -8,7 +8,7 @@ import {
   isUnstored,
   type ResponseKey,
   type ResponseStore,
-  replaceIn,
+  replaceVersion,
   type StoredResponse,
   storedVersion,
   type TurnFence,
@@ -99,7 +99,7 @@ export async function endRunning(
     const version = storedVersion(now);
     if (expected !== undefined && version !== expected) return { isEnded: false, now };
     const ended = { ...end(now), version: version + 1 };
-    if (await fromStore(() => replaceIn(store, ended, version))) return { isEnded: true, now: ended };
+    if (await fromStore(() => replaceVersion(store, ended, version))) return { isEnded: true, now: ended };
   }
   throw new ApiError('store_error', 'The store of responses failed.', {
     cause: new Error(`The store '${store.name}' refused to replace a response that nobody else has changed.`),

@@ -2,7 +2,7 @@
 import type { TurnContext } from '../../ports/turn-context.ts';
 
 /** The members that the client itself sent; the same value if nothing was loaded. */
-export function ownInput(input: unknown, history: TurnContext['history']): unknown {
+export function withoutLoadedHistory(input: unknown, history: TurnContext['history']): unknown {
   if (!history || history.loaded.length === 0 || !Array.isArray(input)) return input;
   const { loaded } = history;
   // The usual case needs no set: only a host moves loaded items.

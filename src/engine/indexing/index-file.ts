@@ -13,7 +13,7 @@ import type {
   VectorIndex,
 } from '../../ports/vectors/vector-index.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { wellFormed } from '../../protocol/printable.ts';
+import { toWellFormed } from '../../protocol/printable.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { chunkRanges } from './chunk-text.ts';
 import { EMBEDDED_AT_ONCE, embedDocuments } from './embed-texts.ts';
@@ -116,7 +116,7 @@ async function readChunks(
   };
   const read = await withinAnswerTime(untilAborted(signal, () => documents.read(document, signal)));
   // Databases store neither NUL nor lone surrogates.
-  const text = wellFormed(read.includes('\0') ? read.replaceAll('\0', '') : read);
+  const text = toWellFormed(read.includes('\0') ? read.replaceAll('\0', '') : read);
   signal.throwIfAborted();
   const chunks = await cutText(text, chunking, { maxChunks: fileChunks, signal });
   if (chunks.length === 0) throw new UnusableFile('invalid_file', 'The file has no text.');

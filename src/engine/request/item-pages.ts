@@ -2,7 +2,7 @@
 
 import type { ItemPage, ItemPageQuery } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { quotedId } from '../../protocol/ids.ts';
+import { quoteId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { wholeItem } from '../../protocol/responses/whole-item.ts';
@@ -74,7 +74,7 @@ export function toItemList(
   presentItem = queryPresenter(query, true),
 ): JsonObject {
   if (unknown) {
-    const message = `No item found with id ${quotedId(query[unknown])}.`;
+    const message = `No item found with id ${quoteId(query[unknown])}.`;
     throw new ApiError('item_not_found', message, { param: unknown });
   }
   return listResource(

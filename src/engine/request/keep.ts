@@ -1,7 +1,7 @@
 /** Stores what a later request needs: the one place that applies the host's policy for a failing store. */
 
 import { notify, type ReportInfo, type Reports } from '../../ports/hooks.ts';
-import { timed } from '../../ports/step.ts';
+import { reportStep } from '../../ports/step.ts';
 import { fromStore, type MaybePromise, type ResponseStore, type StoredResponse } from '../../ports/store.ts';
 import type { ApiError } from '../../protocol/errors.ts';
 
@@ -29,7 +29,7 @@ export async function runStoreWrite(
 ): Promise<void> {
   const { requestId } = about;
   try {
-    await timed(hooks.recorder?.onStep, keeping, (_, ms) => ({ name: 'stored', requestId, ms }));
+    await reportStep(hooks.recorder?.onStep, keeping, (_, ms) => ({ name: 'stored', requestId, ms }));
   } catch (error) {
     if (onStoreError === 'fail') throw error;
     // The cast: both throw only this error.

@@ -8,7 +8,7 @@ import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject, plainText, thrownText } from '../../protocol/record.ts';
 import type { ModelNames, ToolForm } from '../../protocol/tool-calls/kind.ts';
 import { kindServing, requestedType, writtenKind } from '../../protocol/tool-calls/kinds.ts';
-import { digestedName, modelSafe, namespacedName } from '../../protocol/tool-calls/names/tool-names.ts';
+import { digestedName, namespacedName, toModelSafeName } from '../../protocol/tool-calls/names/tool-names.ts';
 import { foundText, TOOL_SEARCH } from '../../protocol/tool-calls/tool-search-call.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import type { EndpointRequest } from '../request/endpoint-request.ts';
@@ -91,7 +91,7 @@ async function listProvider(
 }
 
 function modelName({ server, name }: ProvidedTool, shared: ReadonlySet<string>, taken: Toolset): string {
-  const plain = modelSafe(shared.has(name) ? `mcp__${server}__${name}` : name);
+  const plain = toModelSafeName(shared.has(name) ? `mcp__${server}__${name}` : name);
   let distinct = plain;
   for (let copy = 0; taken.has(distinct); copy += 1)
     distinct = digestedName(plain, `${server}\0${name}${copy === 0 ? '' : `\0${copy}`}`);
@@ -146,8 +146,11 @@ export function deniedNames(
 ): ReadonlySet<string> | undefined {
   const remaining = new Set(left.map(({ tool }) => `${tool.server}\0${tool.name}`));
   const gone = listed.filter(({ tool }) => !remaining.has(`${tool.server}\0${tool.name}`));
-  const names = gone.flatMap(({ tool: { server, name } }) => [modelSafe(name), modelSafe(`mcp__${server}__${name}`)]);
-  const offered = new Set(left.map(({ tool }) => modelSafe(tool.name)));
+  const names = gone.flatMap(({ tool: { server, name } }) => [
+    toModelSafeName(name),
+    toModelSafeName(`mcp__${server}__${name}`),
+  ]);
+  const offered = new Set(left.map(({ tool }) => toModelSafeName(tool.name)));
   const denied = names.filter((name) => !taken.has(name) && !offered.has(name));
   return denied.length === 0 ? undefined : new Set(denied);
 }
@@ -213,7 +216,7 @@ interface ListsShown {
  * The tools that clients are shown, by server, without the servers that the conversation already lists, and without
  * tools that the client has requested itself, or that the model has not found.
  */
-export function newLists(
+export function unlistedTools(
   toolset: Toolset,
   { conversation, output = [], known: found = NONE }: ListsShown,
 ): ReadonlyMap<string, readonly ListedTool[]> {
@@ -232,7 +235,7 @@ export function newLists(
 }
 
 /** The servers that the request itself names. */
-export function serversNamed(toolset: Toolset): ReadonlySet<string> {
+export function requestedServers(toolset: Toolset): ReadonlySet<string> {
   if (toolset.size === 0) return NONE;
   return new Set([...toolset.values()].flatMap(({ tool, url }) => (url === undefined ? [] : [tool.server])));
 }
@@ -308,7 +311,7 @@ function withModelNames(
     if (typeof namespace === 'string') {
       // Of another namespace the model knows nothing: a tool that a search found names itself as its namespace.
       const own = plainText(name);
-      const alone = item.type === 'custom_tool_call' ? modelSafe(own) : own;
+      const alone = item.type === 'custom_tool_call' ? toModelSafeName(own) : own;
       return { ...item, name: namespaces.has(namespace) ? namespacedName(namespace, own) : alone };
     }
     const kind = writtenKind(item);

@@ -4,7 +4,7 @@ import { fromStore, type MaybePromise, type ResponseStore } from '../../ports/st
 import type { Workspace } from '../../ports/tool-provider.ts';
 import type { Toolset } from '../../ports/toolset.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { containerId, quotedId, responseIdOfContainer } from '../../protocol/ids.ts';
+import { containerId, quoteId, responseIdOfContainer } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { CODE_INTERPRETER } from '../../protocol/tool-calls/code-interpreter-call.ts';
@@ -76,5 +76,5 @@ async function findContainer(
   const responseId = responseIdOfContainer(id);
   const response = responseId && (await fromStore(() => store.get({ scope, id: responseId })));
   if (response) return id;
-  throw new ApiError('container_not_found', `Container with id ${quotedId(id)} not found.`, { param: 'tools' });
+  throw new ApiError('container_not_found', `Container with id ${quoteId(id)} not found.`, { param: 'tools' });
 }

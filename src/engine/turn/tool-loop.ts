@@ -13,7 +13,13 @@ import { interleaved } from '../../streams/interleaved.ts';
 import { mapStream, singleChunkStream } from '../../streams/pull-stream.ts';
 import { WholeCharacters } from './data/whole-characters.ts';
 import { isServerExecuted } from './machine/call-items.ts';
-import { type CallRules, callRefusal, lacksCallNote, offeredAfter, refusalText } from './machine/call-permission.ts';
+import {
+  type CallRules,
+  callRefusal,
+  lacksCallNote,
+  refusalText,
+  toolsAfterRefusals,
+} from './machine/call-permission.ts';
 import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from './machine/state.ts';
 import type { ToolRounds } from './machine/tool-rounds.ts';
 
@@ -127,7 +133,7 @@ export async function* turnRounds(loop: Loop, current: () => TurnState): AsyncGe
 
     if (refused.size > 0) refusals += 1;
     const next = nextRequest(request, [...written, ...refusedItems], rounds.isRepeating(), pending.size === 0);
-    const tools = offeredAfter(refusals, next.tools, plan, ({ name }) => name);
+    const tools = toolsAfterRefusals(refusals, next.tools, plan, ({ name }) => name);
     request = withFoundTools(tools === next.tools ? next : { ...next, tools }, loop, current());
   }
 }

@@ -1,7 +1,7 @@
 /** Puts uploaded files into the parts of a request that name them, each as what its first bytes, its name and its declared type say it is. */
 import { ApiError } from '../../protocol/errors.ts';
 import { decodeUtf8 } from '../../protocol/file-data.ts';
-import { quotedId } from '../../protocol/ids.ts';
+import { quoteId } from '../../protocol/ids.ts';
 import { plainFileName } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { Upload } from './upload-reader.ts';
@@ -18,7 +18,7 @@ export function withContent({ file_id: _, ...part }: JsonObject, upload: Upload,
   if (part.type === 'input_file') return filePart(upload, part.filename);
   const type = imageType(upload);
   if (type) return { ...part, image_url: `data:${type};base64,${upload.content.toString('base64')}` };
-  const message = `The file ${quotedId(upload.file.id)} is not a PNG, JPEG, GIF or WebP image.`;
+  const message = `The file ${quoteId(upload.file.id)} is not a PNG, JPEG, GIF or WebP image.`;
   throw new ApiError('invalid_value', message, { param });
 }
 

@@ -3,7 +3,7 @@ import { type FileStore, fromFiles, type StoredFile } from '../../ports/files/fi
 import type { Limits } from '../../ports/limits.ts';
 import { isUntracked } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { isObjectId, quotedId } from '../../protocol/ids.ts';
+import { isObjectId, quoteId } from '../../protocol/ids.ts';
 
 /** An uploaded file with its bytes. */
 export interface Upload {
@@ -52,7 +52,7 @@ export class UploadReader {
     // A host that forgets `scope` at one of the two sees the upload work, and the request fail.
     const hint =
       "If its upload was answered, look whether the Files API and this API have the same option 'scope'; with openResponses they have one.";
-    throw new ApiError('file_not_found', `No such File object: ${quotedId(id)}. ${hint}`, { param, status: 400 });
+    throw new ApiError('file_not_found', `No such File object: ${quoteId(id)}. ${hint}`, { param, status: 400 });
   }
 
   private async read(id: string, param: string): Promise<Upload | undefined> {

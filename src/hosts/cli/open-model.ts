@@ -1,7 +1,7 @@
 /** Opens the model server of the command line, and lists its models. */
 import { DEFAULT_LIMITS } from '../../ports/limits.ts';
 import type { Upstream } from '../../ports/upstream.ts';
-import { printable } from '../../protocol/printable.ts';
+import { toPrintable } from '../../protocol/printable.ts';
 import { startDemoModel } from '../../testing/demo-model/demo-model.ts';
 import {
   type ChatCompletionsUpstream,
@@ -57,5 +57,5 @@ async function listModels(upstream: Upstream): Promise<readonly string[]> {
   const limits = { ...DEFAULT_LIMITS, firstByteTimeoutMs: PATIENCE_MS, idleTimeoutMs: PATIENCE_MS };
   const signal = AbortSignal.timeout(PATIENCE_MS);
   const listed = await upstream.models?.({ signal, headers: new Headers(), limits, note() {}, retries: 0 });
-  return (listed ?? []).map(({ id }) => printable(String(id)));
+  return (listed ?? []).map(({ id }) => toPrintable(String(id)));
 }

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { optionalPeer } from '../../ports/host/peer.ts';
 import type { ResponseStore } from '../../ports/store.ts';
-import { printable } from '../../protocol/printable.ts';
+import { toPrintable } from '../../protocol/printable.ts';
 import { memoryStore } from '../../stores/memory/memory-store.ts';
 import { type PostgresPool, postgresStore } from '../../stores/postgres/postgres-store.ts';
 import { type NodeRedisClient, redisStore } from '../../stores/redis/redis-store.ts';
@@ -34,7 +34,7 @@ export async function openStore(place: string | undefined, warn: (line: string) 
       ? error
       : new Failure(`--store cannot be used: ${printableMessage(error)}`, 1, error);
   }
-  throw usageFailure(`--store must be a file, redis://... or postgres://..., got '${printable(scheme)}://...'`);
+  throw usageFailure(`--store must be a file, redis://... or postgres://..., got '${toPrintable(scheme)}://...'`);
 }
 
 type DatabaseClass = new (file: string) => SqliteDatabase & { close(): void };

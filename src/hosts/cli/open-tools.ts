@@ -1,6 +1,6 @@
 /** Starts the MCP servers of the command line. */
 import { statSync } from 'node:fs';
-import { printable } from '../../protocol/printable.ts';
+import { toPrintable } from '../../protocol/printable.ts';
 import type * as Mcp from '../../tools/mcp/index.ts';
 import { Failure, printableMessage, usageFailure } from './failure.ts';
 
@@ -40,6 +40,6 @@ const START_MS = 30_000;
 
 /** The labels of the servers, and how many tools each has. */
 export function toolsSummary(tools: Mcp.McpTools): string {
-  const servers = tools.status().map((server) => `${printable(server.label)} (${server.tools})`);
+  const servers = tools.status().map((server) => `${toPrintable(server.label)} (${server.tools})`);
   return servers.join(', ') || 'none: the file has no servers';
 }

@@ -2,7 +2,7 @@
 import { unforcedChoice } from '../../apis/responses/unforced-choice.ts';
 import { type ApiError, toApiError } from '../../protocol/errors.ts';
 import type { TurnEnd } from '../../protocol/events.ts';
-import { printedId, randomSeed } from '../../protocol/ids.ts';
+import { randomSeed, toPrintableId } from '../../protocol/ids.ts';
 import type { OutputItem } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { inputList } from '../../protocol/responses/input-items.ts';
@@ -191,7 +191,10 @@ const UNSUPPORTED = {
 };
 
 function notRunning(id: string): Failure {
-  return { code: 'response_not_found', message: `The response '${printedId(id)}' does not run on this connection.` };
+  return {
+    code: 'response_not_found',
+    message: `The response '${toPrintableId(id)}' does not run on this connection.`,
+  };
 }
 
 /** The successor could not be created. */

@@ -2,12 +2,12 @@
 import type { Attributes } from '@opentelemetry/api';
 import { hasLeft } from '../../engine/request/endpoint-request.ts';
 import type { ChatBatch, ModelAttempt, OnAttempt, Upstream, UpstreamCall } from '../../ports/upstream.ts';
-import { OwnCalls, wrapUpstream } from '../../ports/wrap-upstream.ts';
+import { WrappedCalls, wrapUpstream } from '../../ports/wrap-upstream.ts';
 import { usageReader } from '../../protocol/anthropic/usage.ts';
 import { readUsage, usageIn } from '../../protocol/chat-completions/usage.ts';
 import type { ModelEvent, Usage } from '../../protocol/events.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
-import { reportedModel } from '../../protocol/printable.ts';
+import { toReportedModel } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { context, SpanKind } from './api.ts';
 import type { Instruments } from './instruments.ts';
@@ -16,13 +16,13 @@ import { beginOperation, type Operation } from './operation.ts';
 /** The same upstream, whose calls are recorded as those of this provider. */
 export function tracedUpstream(upstream: Upstream, provider: string, instruments: () => Instruments): Upstream {
   const beginner = (facts: RequestFacts) => () => beginCall(instruments(), provider, facts);
-  const calls = new OwnCalls();
+  const calls = new WrappedCalls();
   const { chat, messages } = upstream;
   return wrapUpstream(upstream, {
     stream: (request, call) =>
       new Traced((own) => upstream.stream(request, own), call, calls, {
         begin: beginner({
-          model: reportedModel(request.model),
+          model: toReportedModel(request.model),
           settings: samplingSettings(request.maxOutputTokens, request.temperature, request.topP),
         }),
         read: readEvents,
@@ -53,7 +53,7 @@ interface RequestFacts {
 
 function bodyFacts({ model, max_completion_tokens, max_tokens, temperature, top_p }: JsonObject): RequestFacts {
   return {
-    model: reportedModel(String(model)),
+    model: toReportedModel(String(model)),
     settings: samplingSettings(max_completion_tokens ?? max_tokens, temperature, top_p),
   };
 }
@@ -187,7 +187,7 @@ interface Reporting<Piece> {
 class Traced<Piece> implements AsyncIterableIterator<Piece, undefined> {
   private readonly open: (call: UpstreamCall) => AsyncIterable<Piece>;
   private readonly callerCall: UpstreamCall;
-  private readonly calls: OwnCalls;
+  private readonly calls: WrappedCalls;
   private readonly reporting: Reporting<Piece>;
   private call: ModelCall | undefined = undefined;
   private iterator: AsyncIterator<Piece> | undefined = undefined;
@@ -195,7 +195,7 @@ class Traced<Piece> implements AsyncIterableIterator<Piece, undefined> {
   constructor(
     open: (call: UpstreamCall) => AsyncIterable<Piece>,
     callerCall: UpstreamCall,
-    calls: OwnCalls,
+    calls: WrappedCalls,
     reporting: Reporting<Piece>,
   ) {
     this.open = open;

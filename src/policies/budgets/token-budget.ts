@@ -11,7 +11,7 @@ import { withTimeout } from '../../ports/host/in-time.ts';
 import { checkOptions, isFunction, isObject, isOneOf, milliseconds } from '../../ports/host/options-check.ts';
 import type { MaybePromise } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { reportedModel } from '../../protocol/printable.ts';
+import { toReportedModel } from '../../protocol/printable.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { budgetMiddleware } from './budget-middleware.ts';
 import { DAY_MS, memoryLedger, type UsageLedger, type UsageRow, utcDay } from './ledger.ts';
@@ -265,7 +265,7 @@ class TenantBudgets {
       const charge = Math.min(points[kind], MAX_POINTS);
       if (charge > 0) this.runInBackground(() => limiter.penalty(limiterKey(kind, tenant), charge));
     }
-    const name = reportedModel(model);
+    const name = toReportedModel(model);
     const row = {
       scope: tenant,
       model: name,

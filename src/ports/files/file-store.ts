@@ -121,7 +121,7 @@ export function fileQuotaExceeded({ files, bytes }: FileUsage): ApiError {
 }
 
 /** The file that an upload becomes. Throws what `details` throws, and a `StoreError` (`file_quota_exceeded`). */
-export function finishedFile(upload: FileUpload, bytes: number, used: FileUsage): StoredFile {
+export function toStoredFile(upload: FileUpload, bytes: number, used: FileUsage): StoredFile {
   const { scope, id, createdAt, quota } = upload;
   const { filename, purpose, contentType, expiresAt } = upload.details();
   if (quota && exceedsQuota(used, bytes, quota))

@@ -1,6 +1,6 @@
 /** Writes lines to the host's own logger, whichever of the usual kinds that is. */
 import { isPromise, isRecord } from '../../protocol/record.ts';
-import { type OptionCheck, secretly } from './options-check.ts';
+import { asSecret, type OptionCheck } from './options-check.ts';
 import { processWarning } from './warner.ts';
 
 /** What is known besides the message of a line; never content, and never a secret. */
@@ -27,7 +27,7 @@ type LogLevel = keyof Logger;
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 /** A logger, or false for none. Its value is not quoted: a logger may hold the key of its service. */
-export const isLogger: OptionCheck = secretly((value) => {
+export const isLogger: OptionCheck = asSecret((value) => {
   if (value === false) return true;
   const isObject = isRecord(value) || typeof value === 'function';
   const isComplete = isObject && LEVELS.every((level) => typeof Reflect.get(value, level) === 'function');

@@ -9,7 +9,7 @@ export type OptionCheck = ((value: unknown) => true | string) & {
 };
 
 /** The same check for a value that may contain a secret. */
-export function secretly(check: (value: unknown) => true | string): OptionCheck {
+export function asSecret(check: (value: unknown) => true | string): OptionCheck {
   return Object.assign((value: unknown) => check(value), { isSecret: true } as const);
 }
 

@@ -4,7 +4,7 @@ import { readAnnotation } from '../annotations.ts';
 import { ApiError } from '../errors.ts';
 import type { ModelEvent } from '../events.ts';
 import type { Note } from '../note.ts';
-import { printable } from '../printable.ts';
+import { toPrintable } from '../printable.ts';
 import { isRecord, type JsonObject } from '../record.ts';
 import { errorInBody } from '../upstream-errors/upstream-error.ts';
 import { AnswerState, type KnownCall } from './answer-state.ts';
@@ -253,7 +253,7 @@ export class ChatDecoder {
   private noteForeignRole(role: string): void {
     if (this.hasForeignRole) return;
     this.hasForeignRole = true;
-    const message = `Text of the model server in the role '${printable(role)}' is left out.`;
+    const message = `Text of the model server in the role '${toPrintable(role)}' is left out.`;
     this.note?.({ code: 'upstream_fields_ignored', message });
   }
 

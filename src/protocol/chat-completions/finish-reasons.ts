@@ -2,7 +2,7 @@
 
 import { ApiError, type ErrorCode } from '../errors.ts';
 import type { FinishReason } from '../events.ts';
-import { printable } from '../printable.ts';
+import { toPrintable } from '../printable.ts';
 
 /** Lower-case reasons before a colon: some servers append details, such as `content_filter: PROHIBITED_CONTENT`. */
 const ENDS: ReadonlyMap<string, FinishReason> = new Map([
@@ -54,7 +54,7 @@ export function readFinish(reported: unknown): Finish {
   const trouble = TROUBLE.get(word);
   if (trouble) return { reason: 'stop', failure: new ApiError(...trouble) };
   const reason = ENDS.get(word);
-  return reason ? { reason } : { reason: 'stop', unknown: printable(reported) };
+  return reason ? { reason } : { reason: 'stop', unknown: toPrintable(reported) };
 }
 
 const MAX_WORD_LENGTH = 128;

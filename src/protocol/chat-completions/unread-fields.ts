@@ -1,7 +1,7 @@
 /** Collects the names of fields that a model server sent and this package does not read, so that the host sees what is lost. */
 
 import type { Note } from '../note.ts';
-import { printable } from '../printable.ts';
+import { toPrintable } from '../printable.ts';
 import { isRecord, type JsonObject } from '../record.ts';
 import { REASONING_MESSAGE_FIELDS } from './reasoning-fields.ts';
 
@@ -66,7 +66,7 @@ export class UnreadFields {
   }
 
   private addUnknown(place: string, fields: JsonObject, known: ReadonlySet<string>): void {
-    for (const name in fields) if (!known.has(name) && !isBlankValue(fields[name])) this.add(place + printable(name));
+    for (const name in fields) if (!known.has(name) && !isBlankValue(fields[name])) this.add(place + toPrintable(name));
   }
 }
 

@@ -28,9 +28,9 @@ function describeIssue(issue: Issue, param: string, value: unknown): readonly [E
   }
   switch (issue.code) {
     case 'invalid_type':
-      return ['invalid_type', expectedInstead(param, withArticle(issue.expected), value)];
+      return ['invalid_type', wrongTypeMessage(param, withArticle(issue.expected), value)];
     case 'invalid_union': {
-      if (issue.discriminator === undefined) return ['invalid_type', expectedInstead(param, issue.message, value)];
+      if (issue.discriminator === undefined) return ['invalid_type', wrongTypeMessage(param, issue.message, value)];
       return ['invalid_value', `Invalid value: '${quotedValue(value)}'. '${param}' names no type that is known here.`];
     }
     case 'invalid_value': {
@@ -63,7 +63,7 @@ function describeIssue(issue: Issue, param: string, value: unknown): readonly [E
 }
 
 /** The expected and the received type. */
-export function expectedInstead(param: string, expected: string, value: unknown): string {
+export function wrongTypeMessage(param: string, expected: string, value: unknown): string {
   return `Invalid type for '${param}': expected ${expected}, but got ${typeNoun(value)} instead.`;
 }
 

@@ -5,7 +5,7 @@ import { bodyFields } from '../json/json-shape.ts';
 import { isPresent, isRecord, type JsonObject } from '../record.ts';
 import { NO_LIMITS, type RequestLimits, toolCount } from './bring-limits.ts';
 import { additionalTools } from './input-items.ts';
-import { expectedInstead, invalid, pathText, refuseLong } from './invalid.ts';
+import { invalid, pathText, refuseLong, wrongTypeMessage } from './invalid.ts';
 import { itemType } from './item-type.ts';
 import { type CreateBody, createSchema, itemSchemas, partFields, partSchemas, toolSchemas } from './schema.ts';
 
@@ -140,5 +140,5 @@ function missingField(path: Path): ApiError {
 
 function wrongFieldType(path: Path, expected: string, value: unknown): ApiError {
   const param = pathText(path);
-  return new ApiError('invalid_type', expectedInstead(param, expected, value), { param });
+  return new ApiError('invalid_type', wrongTypeMessage(param, expected, value), { param });
 }

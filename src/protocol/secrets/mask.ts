@@ -1,6 +1,6 @@
 /** Removes secrets from text, in every encoding in which a peer may repeat them. */
 
-import { wellFormed } from '../printable.ts';
+import { toWellFormed } from '../printable.ts';
 import { literalMask } from './literal-mask.ts';
 
 /** Names of headers, variables and parameters whose values are secrets. */
@@ -17,7 +17,7 @@ function secretEncodings(secret: string): readonly string[] {
   const bytes = Buffer.from(trimmed);
   const inJSON = JSON.stringify(trimmed).slice(1, -1);
   // As JavaScript and RFC 3986 have it; also in a form, and in a path.
-  const plain = encodeURIComponent(wellFormed(trimmed));
+  const plain = encodeURIComponent(toWellFormed(trimmed));
   const strict = plain.replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
   const inURL = [plain, strict].flatMap((text) => [text, text.replaceAll('%20', '+'), text.replaceAll('%2F', '/')]);
   return [

@@ -2,7 +2,7 @@
 import { plainText } from '../record.ts';
 import { calledClientTool, clientCallFields } from './function-call.ts';
 import type { WrittenToolCallKind } from './kind.ts';
-import { modelSafe } from './names/tool-names.ts';
+import { toModelSafeName } from './names/tool-names.ts';
 
 /** `custom_tool_call` */
 export const customToolCall: WrittenToolCallKind = {
@@ -27,5 +27,5 @@ export const customToolCall: WrittenToolCallKind = {
     failed: false,
   }),
   answeredBy: { type: 'custom_tool_call_output', missing: (output) => ({ output }) },
-  modelName: ({ name }) => modelSafe(plainText(name)),
+  modelName: ({ name }) => toModelSafeName(plainText(name)),
 };

@@ -11,7 +11,7 @@ import { functionCall } from './function-call.ts';
 import { imageGenerationCall } from './image-generation-call.ts';
 import type { AnsweredToolCall, ToolCallKind, ToolForm, WrittenToolCallKind } from './kind.ts';
 import { mcpCall } from './mcp-call.ts';
-import { modelSafe } from './names/tool-names.ts';
+import { toModelSafeName } from './names/tool-names.ts';
 import { localShellCall, shellCall } from './shell-calls.ts';
 import { clientToolSearchCall, TOOL_SEARCH, toolSearchCall } from './tool-search-call.ts';
 import { webSearchCall } from './web-search-call.ts';
@@ -126,7 +126,7 @@ export function isClientCall(item: TypedItem & JsonObject): boolean {
 export function calledToolName(item: TypedItem & JsonObject): string {
   const kind = writtenKind(item);
   if (kind === clientToolSearchCall) return TOOL_SEARCH;
-  return kind?.tool ?? modelSafe(plainText(item.name ?? item.type));
+  return kind?.tool ?? toModelSafeName(plainText(item.name ?? item.type));
 }
 
 /** Whether the item answers such a call. */

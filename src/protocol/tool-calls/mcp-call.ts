@@ -4,7 +4,7 @@ import { lazily } from '../json/lazy-schema.ts';
 import { kinds } from '../json/schema-kinds.ts';
 import { plainText } from '../record.ts';
 import type { ShownCall, WrittenToolCallKind } from './kind.ts';
-import { modelSafe } from './names/tool-names.ts';
+import { toModelSafeName } from './names/tool-names.ts';
 import { callErrorText, executionError } from './results/call-error.ts';
 import { toolOutputText } from './results/output-text.ts';
 
@@ -35,7 +35,7 @@ export const mcpCall: WrittenToolCallKind & Required<Pick<WrittenToolCallKind, '
   calledTool: ({ server_label: server, name }) => ({ server: plainText(server), name: plainText(name) }),
   lacksResult: ({ output, error }) => !output && !error,
   modelName: ({ server_label: server, name }, names) =>
-    names.of(plainText(server), plainText(name)) ?? modelSafe(plainText(name)),
+    names.of(plainText(server), plainText(name)) ?? toModelSafeName(plainText(name)),
 };
 
 function mcpCallItem(

@@ -1,6 +1,6 @@
 /** Matches outputs with tool calls: the one place that checks that a conversation's calls and outputs fit together. */
 import { ApiError } from '../errors.ts';
-import { printedId } from '../ids.ts';
+import { toPrintableId } from '../ids.ts';
 import type { Item } from '../items.ts';
 import { isRecord, type JsonObject } from '../record.ts';
 import { answeredId, isCallOutput, isClientAnsweredCall, isClientCall } from './kinds.ts';
@@ -53,7 +53,7 @@ export function pairCalls(
   const unanswered = new Set(open.left());
   for (const call of unanswered) {
     if (isCutOff(call)) continue;
-    const message = `No tool output found for function call ${printedId(call.call_id)}.`;
+    const message = `No tool output found for function call ${toPrintableId(call.call_id)}.`;
     throw new ApiError('tool_output_missing', message, { param: 'input' });
   }
   return { items: paired.filter((item) => !unanswered.has(item)), outputs };
@@ -145,7 +145,7 @@ export class WaitingCalls<Call> {
 function impliedCall({ name, call_id: callId, arguments: text }: Item, id: unknown): Item {
   if (typeof name === 'string')
     return { type: 'function_call', call_id: callId, name, arguments: typeof text === 'string' ? text : '{}' };
-  const message = `No tool call found for function call output with call_id ${printedId(id)}.`;
+  const message = `No tool call found for function call output with call_id ${toPrintableId(id)}.`;
   throw new ApiError('tool_call_not_found', message, { param: 'input' });
 }
 

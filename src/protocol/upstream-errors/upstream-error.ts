@@ -1,7 +1,7 @@
 /** Converts a model server's errors, of any shape, into errors that the client may see. */
 
 import { ApiError, type ApiErrorOptions } from '../errors.ts';
-import { truncatedText } from '../printable.ts';
+import { truncateText } from '../printable.ts';
 import { isRecord, type JsonObject } from '../record.ts';
 import { CONTEXT_OVERFLOW, isContextOverflow } from './context-overflow.ts';
 
@@ -109,7 +109,7 @@ const MAX_CODE_LENGTH = 128;
 
 function errorCode({ code }: JsonObject, messages: readonly string[], status: number): string {
   // A code that only repeats the status adds no information.
-  if (typeof code === 'string' && code !== '' && !/^\d+$/.test(code)) return truncatedText(code, MAX_CODE_LENGTH);
+  if (typeof code === 'string' && code !== '' && !/^\d+$/.test(code)) return truncateText(code, MAX_CODE_LENGTH);
   // Servers that have no code for it, such as vLLM and Ollama, say so.
   const isUnknownModel = (text: string) =>
     text.includes('model') && (text.includes('does not exist') || text.includes('not found'));

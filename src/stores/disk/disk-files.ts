@@ -10,10 +10,10 @@ import {
   type FileUpload,
   type FileUsage,
   filePage,
-  finishedFile,
   isExpired,
   type StoredFile,
   sumFileUsage,
+  toStoredFile,
 } from '../../ports/files/file-store.ts';
 import { checkOptions, isFunction, milliseconds } from '../../ports/host/options-check.ts';
 import type { ResponseKey } from '../../ports/store.ts';
@@ -90,7 +90,7 @@ class DiskFiles implements FileStore {
 
   /** The file exists from the rename on. */
   private async finish(upload: FileUpload, draft: string, bytes: number): Promise<StoredFile> {
-    const file = finishedFile(upload, bytes, await this.usage(upload.scope));
+    const file = toStoredFile(upload, bytes, await this.usage(upload.scope));
     await writeWhole(join(draft, DESCRIPTION), [Buffer.from(JSON.stringify(file))]);
     await mkdir(this.folderOfTenant(file.scope), { recursive: true, mode: 0o700 });
     if (file.expiresAt !== undefined) await this.mark(file, file.expiresAt);

@@ -6,10 +6,10 @@ import {
   type ConversationStore,
   type ItemPage,
   type ItemPageQuery,
+  markMeasured,
   type ResponseKey,
   type StoredConversation,
   storeKey,
-  withinBytes,
 } from '../../ports/store.ts';
 import { tooManyBytes } from '../../ports/store-error.ts';
 import type { Item } from '../../protocol/items.ts';
@@ -102,7 +102,7 @@ export function memoryConversations({ cache, expiry }: MemoryConversationsOption
     items(key, maxBytes = Number.POSITIVE_INFINITY) {
       const { items } = find(key) ?? {};
       if (items && items.jsonBytes > maxBytes) throw tooManyBytes(maxBytes);
-      return withinBytes(items?.all() ?? [], maxBytes);
+      return markMeasured(items?.all() ?? [], maxBytes);
     },
     page: (key, query) => find(key)?.items.page(query) ?? { items: [], hasMore: false },
     find: (key, itemIds) => find(key)?.items.find(itemIds) ?? [],

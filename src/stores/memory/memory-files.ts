@@ -3,10 +3,10 @@ import {
   type FileStore,
   type FileUpload,
   filePage,
-  finishedFile,
   isExpired,
   type StoredFile,
   sumFileUsage,
+  toStoredFile,
 } from '../../ports/files/file-store.ts';
 import { checkOptions, isFunction, positiveInteger } from '../../ports/host/options-check.ts';
 import { type ResponseKey, storeKey } from '../../ports/store.ts';
@@ -64,7 +64,7 @@ class MemoryFiles implements FileStore {
         length += piece.byteLength;
         pieces.push(new Uint8Array(piece));
       }
-      const file = finishedFile(upload, length, sumFileUsage(this.tenantFiles(upload.scope)));
+      const file = toStoredFile(upload, length, sumFileUsage(this.tenantFiles(upload.scope)));
       this.entries.set(storeKey(upload), { file, content: Buffer.concat(pieces) });
       return { ...file };
     } catch (error) {

@@ -2,12 +2,12 @@
 import { inspect } from 'node:util';
 import type { EventLog } from '../../ports/background/event-log.ts';
 import {
+  markMeasured,
   type ResponseKey,
   type ResponseStore,
   type StoredResponse,
   storedVersion,
   storeKey,
-  withinBytes,
 } from '../../ports/store.ts';
 import { tooManyBytes } from '../../ports/store-error.ts';
 import { isRecord } from '../../protocol/record.ts';
@@ -103,7 +103,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
       id = entry.previousId;
     }
     // Parsed only once it is known to fit.
-    return withinBytes(entries.map(parseResponseEntry), maxBytes);
+    return markMeasured(entries.map(parseResponseEntry), maxBytes);
   }
 
   return {

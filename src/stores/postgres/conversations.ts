@@ -6,10 +6,10 @@ import {
   type ConversationStore,
   type ItemPage,
   type ItemPageQuery,
+  markMeasured,
   type ResponseKey,
   type StoredConversation,
   type WithAll,
-  withinBytes,
 } from '../../ports/store.ts';
 import { tooManyBytes } from '../../ports/store-error.ts';
 import type { Item } from '../../protocol/items.ts';
@@ -74,7 +74,7 @@ export function postgresConversations({ queries, tables, ttlMs, now }: PostgresP
     async items(key, maxBytes) {
       const rows = await run(sql.items, key, boundedInteger(maxBytes));
       if (firstField(rows, 'is_too_much') === true) throw tooManyBytes(Number(maxBytes));
-      return withinBytes(parseItemRows(rows), maxBytes);
+      return markMeasured(parseItemRows(rows), maxBytes);
     },
     page,
     async find(key, itemIds) {

@@ -7,8 +7,8 @@ import {
   type FileStore,
   type FileUpload,
   type FileUsage,
-  finishedFile,
   type StoredFile,
+  toStoredFile,
 } from '../../ports/files/file-store.ts';
 import { checkOptions, isFunction, milliseconds } from '../../ports/host/options-check.ts';
 import type { ResponseKey } from '../../ports/store.ts';
@@ -98,7 +98,7 @@ class PostgresFiles implements FileStore {
       const usage = await rows.usage(upload.scope, this.now());
       let file: StoredFile;
       try {
-        file = finishedFile(upload, bytes, usage);
+        file = toStoredFile(upload, bytes, usage);
       } catch (refusal) {
         // Returned and thrown later: an error within the transaction closes its connection, and any client can cause this one.
         return { refusal };

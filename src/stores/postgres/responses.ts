@@ -1,6 +1,6 @@
 /** Responses in PostgreSQL: one row each, and the sweep of expired rows. */
 
-import { type StoredResponse, storedVersion, withinBytes } from '../../ports/store.ts';
+import { markMeasured, type StoredResponse, storedVersion } from '../../ports/store.ts';
 import { tooManyBytes } from '../../ports/store-error.ts';
 import { digestBytes, type ResponseMethods } from '../store-parts.ts';
 import { firstField, type PostgresQueries, type PostgresTables } from './schema.ts';
@@ -43,7 +43,7 @@ export function postgresResponses({ queries, tables, ttlMs, now }: PostgresPlace
       const bound = Math.min(maxBytes, Number.MAX_SAFE_INTEGER);
       const { rows } = await queries.query(sql.chain, [digestBytes(scope), digestBytes(id), now(), limit, bound]);
       if (firstField(rows, 'is_too_much') === true) throw tooManyBytes(maxBytes);
-      return withinBytes(parseResponseRows(rows), maxBytes);
+      return markMeasured(parseResponseRows(rows), maxBytes);
     },
   };
 }

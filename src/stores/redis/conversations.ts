@@ -5,9 +5,9 @@ import {
   type AppendAnswer,
   type ConversationStore,
   type ItemPage,
+  markMeasured,
   type StoredConversation,
   type WithAll,
-  withinBytes,
 } from '../../ports/store.ts';
 import { tooManyBytes } from '../../ports/store-error.ts';
 import type { Item } from '../../protocol/items.ts';
@@ -248,7 +248,7 @@ export function redisConversations({ run, keys, ttlMs }: RedisPlace): Conversati
     async items(key, maxBytes) {
       const texts = await readTexts(ITEMS, keys.conversation(key), String(boundedInteger(maxBytes)));
       if (!Array.isArray(texts)) throw tooManyBytes(Number(maxBytes));
-      return withinBytes(texts.map(parseListEntry), maxBytes);
+      return markMeasured(texts.map(parseListEntry), maxBytes);
     },
     async page(key, { limit, order, after, before }) {
       const ids = [after, before].map((id) => (id === undefined ? '' : digestText(id)));

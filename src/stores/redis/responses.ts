@@ -1,5 +1,5 @@
 /** Responses in Redis: each is a string, the digest of its previous id on the first line and its JSON on the second. */
-import { type ResponseKey, type StoredResponse, storedVersion, withinBytes } from '../../ports/store.ts';
+import { markMeasured, type ResponseKey, type StoredResponse, storedVersion } from '../../ports/store.ts';
 import { tooManyBytes } from '../../ports/store-error.ts';
 import { boundedInteger, digestText, type ResponseMethods } from '../store-parts.ts';
 import { type RedisKeys, type RunScript, redisScript } from './client.ts';
@@ -69,7 +69,7 @@ export function redisResponses({ run, keys, ttlMs, now }: RedisPlace): ResponseM
       // The cast: the script returns an array of strings, or one string if they are too many bytes.
       const texts = (await run(CHAIN, keys.response(key), String(limit), bound)) as readonly string[] | string;
       if (typeof texts === 'string') throw tooManyBytes(maxBytes);
-      return withinBytes(texts.map(parseResponseText), maxBytes);
+      return markMeasured(texts.map(parseResponseText), maxBytes);
     },
   };
 }

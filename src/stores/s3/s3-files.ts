@@ -9,10 +9,10 @@ import {
   type FileUpload,
   type FileUsage,
   filePage,
-  finishedFile,
   isExpired,
   type StoredFile,
   sumFileUsage,
+  toStoredFile,
 } from '../../ports/files/file-store.ts';
 import { checkOptions, isFunction, milliseconds } from '../../ports/host/options-check.ts';
 import type { ResponseKey } from '../../ports/store.ts';
@@ -115,7 +115,7 @@ class S3Files implements FileStore {
   /** Writes the description, which makes the file exist. */
   private async finish(upload: FileUpload, place: Place, bytes: number): Promise<StoredFile> {
     const used = upload.quota ? await this.usage(upload.scope) : { files: 0, bytes: 0 };
-    const file = finishedFile(upload, bytes, used);
+    const file = toStoredFile(upload, bytes, used);
     if (file.expiresAt !== undefined) await this.bucket.put(this.keys.mark(file.expiresAt, 'expiry', place), '');
     await this.bucket.put(this.keys.description(place, file), JSON.stringify(file));
     return file;

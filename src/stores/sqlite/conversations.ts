@@ -5,9 +5,9 @@ import {
   type AppendTerms,
   type ItemPage,
   type ItemPageQuery,
+  markMeasured,
   type ResponseKey,
   type StoredConversation,
-  withinBytes,
 } from '../../ports/store.ts';
 import { tooManyBytes } from '../../ports/store-error.ts';
 import type { Item } from '../../protocol/items.ts';
@@ -83,7 +83,7 @@ export class SqliteConversations {
   items(key: ResponseKey, now: number, maxBytes = Number.POSITIVE_INFINITY): readonly Item[] {
     const row = this.row(key, now);
     if (row && Number(row.bytes) > maxBytes) throw tooManyBytes(maxBytes);
-    return withinBytes(row ? readRows<ItemRow>(this.statements.items, row.number).map(parseItemRow) : [], maxBytes);
+    return markMeasured(row ? readRows<ItemRow>(this.statements.items, row.number).map(parseItemRow) : [], maxBytes);
   }
 
   page(key: ResponseKey, { limit, order, after, before }: ItemPageQuery, now: number): ItemPage {

@@ -1,5 +1,5 @@
 /** Responses in SQLite: one row each, whose body is the whole response as JSON. */
-import { type ResponseKey, type StoredResponse, storedVersion, withinBytes } from '../../ports/store.ts';
+import { markMeasured, type ResponseKey, type StoredResponse, storedVersion } from '../../ports/store.ts';
 import { tooManyBytes } from '../../ports/store-error.ts';
 import { readRows, runStatement, type SqliteDatabase } from './database.ts';
 
@@ -61,7 +61,7 @@ export function sqliteResponses(database: SqliteDatabase): SqliteResponses {
     const bound = Math.min(maxBytes, Number.MAX_SAFE_INTEGER);
     const rows = readRows<ChainRow>(ancestors, scope, id, now, scope, now, limit, bound);
     if (Number(rows.at(-1)?.bytes ?? 0) > maxBytes) throw tooManyBytes(maxBytes);
-    return withinBytes(rows.map(parseResponseRow), maxBytes);
+    return markMeasured(rows.map(parseResponseRow), maxBytes);
   }
 
   return {

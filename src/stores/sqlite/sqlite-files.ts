@@ -8,8 +8,8 @@ import {
   type FileStore,
   type FileUpload,
   type FileUsage,
-  finishedFile,
   type StoredFile,
+  toStoredFile,
 } from '../../ports/files/file-store.ts';
 import { checkOptions, isFunction, milliseconds } from '../../ports/host/options-check.ts';
 import type { ResponseKey } from '../../ports/store.ts';
@@ -72,7 +72,7 @@ class SqliteFiles implements FileStore {
         this.change((rows, now) => rows.addPiece(number, place, piece, now)),
       );
       return this.change((rows, now) => {
-        const file = finishedFile(upload, bytes, rows.usage(upload.scope, now));
+        const file = toStoredFile(upload, bytes, rows.usage(upload.scope, now));
         rows.finish(number, file, now);
         return file;
       });

@@ -2,13 +2,13 @@
 
 import { inspect } from 'node:util';
 import {
+  asSecret,
   boolean,
   checkOptions,
   isHeaderValue,
   milliseconds,
   type OptionCheck,
   positiveInteger,
-  secretly,
 } from '../../ports/host/options-check.ts';
 import type { ProvidedTool, ToolProvider } from '../../ports/tool-provider.ts';
 import { isRecord } from '../../protocol/record.ts';
@@ -111,15 +111,15 @@ export function imageGeneration(options: ImageGenerationOptions): ToolProvider {
 
 const text: OptionCheck = (value) => (typeof value === 'string' && value !== '') || 'a text';
 
-const key = secretly((value) => isHeaderValue(value) || 'a text that an HTTP header can carry');
-const headerList = secretly(
+const key = asSecret((value) => isHeaderValue(value) || 'a text that an HTTP header can carry');
+const headerList = asSecret(
   (value) =>
     (isRecord(value) && Object.values(value).every((each) => each === undefined || isHeaderValue(each))) ||
     'an object of texts that HTTP headers can carry',
 );
 
 const CHECKS: Readonly<Record<keyof ImageGenerationOptions, OptionCheck>> = {
-  baseURL: secretly(text),
+  baseURL: asSecret(text),
   apiKey: key,
   headers: headerList,
   model: text,

@@ -5,7 +5,7 @@ import { grow, wholeText } from '../../protocol/grown-text.ts';
 import type { Annotation, UrlCitation } from '../../protocol/items.ts';
 import { exactText } from '../../protocol/json/whole-numbers.ts';
 import type { Note } from '../../protocol/note.ts';
-import { printable } from '../../protocol/printable.ts';
+import { toPrintable } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import { type Hold, holding, skippedOnce } from '../http/without-output.ts';
 import { answersUse, searchEnd, searchStart, type WebUse, webUse } from './web-tools.ts';
@@ -50,7 +50,7 @@ export function blockReader(note: (note: Note) => void): BlockReader {
   const noted = new Set<string>();
 
   function leftOut(citation: unknown): void {
-    const type = isRecord(citation) ? printable(String(citation.type)) : 'none';
+    const type = isRecord(citation) ? toPrintable(String(citation.type)) : 'none';
     if (noted.has(type) || noted.size === MAX_NOTED) return;
     noted.add(type);
     const message = `Citations of type '${type}' name neither a page nor a file, and have no annotation here.`;

@@ -1,5 +1,5 @@
 /** The options that all upstreams share: the server's address, and the headers of each request. */
-import { isHeaderValue, type OptionCheck, positiveInteger, secretly } from '../../ports/host/options-check.ts';
+import { asSecret, isHeaderValue, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
 import { warnOnce } from '../../ports/host/warner.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { type ModelsOption, modelsFault } from './model-table.ts';
@@ -50,9 +50,9 @@ const isKey = (value: unknown) => {
 
 /** The checks of the shared options, to which an upstream adds its own. */
 export const serverChecks: Readonly<Record<keyof ServerOptions | 'baseURL' | 'apiKey', OptionCheck>> = {
-  baseURL: secretly(string),
-  apiKey: secretly(isKey),
-  headers: secretly((value) => typeof value === 'function' || headersFault(value) || true),
+  baseURL: asSecret(string),
+  apiKey: asSecret(isKey),
+  headers: asSecret((value) => typeof value === 'function' || headersFault(value) || true),
   forwardHeaders: (value) =>
     (Array.isArray(value) && value.every((name) => typeof name === 'string')) || 'a list of header names',
   retries: (value) => (Number.isInteger(value) && (value as number) >= 0) || 'a whole number from 0',

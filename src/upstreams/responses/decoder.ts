@@ -10,7 +10,7 @@ import { readLogProbList } from '../../protocol/json/log-probs.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isFilledText, isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
-import { modelSafe, namespacedName } from '../../protocol/tool-calls/names/tool-names.ts';
+import { namespacedName, toModelSafeName } from '../../protocol/tool-calls/names/tool-names.ts';
 import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
 import { secondAnswerError } from '../http/unexpected-answer.ts';
 import { type Hold, holding } from '../http/without-output.ts';
@@ -137,7 +137,7 @@ export class ResponsesDecoder {
 
   private modelName({ type, name, namespace }: JsonObject): string {
     const own = stringOrNone(name) ?? '';
-    const plain = type === CUSTOM ? modelSafe(own) : own;
+    const plain = type === CUSTOM ? toModelSafeName(own) : own;
     const whole = isFilledText(namespace) ? namespacedName(String(namespace), own) : plain;
     return this.names.has(whole) ? whole : plain;
   }

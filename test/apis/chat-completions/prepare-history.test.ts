@@ -2,7 +2,7 @@
 
 import { keepResults } from '../../../src/apis/chat-completions/kept-results.ts';
 import { prepareChatHistory } from '../../../src/apis/chat-completions/prepare-history.ts';
-import { ownInput } from '../../../src/engine/history/own-input.ts';
+import { withoutLoadedHistory } from '../../../src/engine/history/own-input.ts';
 import type { EndpointRequest } from '../../../src/engine/request/endpoint-request.ts';
 import { memoryStore, type ResponseStore } from '../../../src/index.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
@@ -44,7 +44,7 @@ async function prepared(store: ResponseStore, body: unknown, given: Partial<Endp
   return {
     messages,
     rest,
-    own: ownInput(messages, after.context?.history),
+    own: withoutLoadedHistory(messages, after.context?.history),
     notes,
     context: after.context,
     after,

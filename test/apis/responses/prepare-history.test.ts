@@ -3,7 +3,7 @@
 import type { Prepare } from '../../../src/apis/endpoint/prepare.ts';
 import { loadRequestHistory } from '../../../src/apis/responses/steps/load-history.ts';
 import { injectServerTools } from '../../../src/apis/responses/steps/tools/inject-tools.ts';
-import { ownInput } from '../../../src/engine/history/own-input.ts';
+import { withoutLoadedHistory } from '../../../src/engine/history/own-input.ts';
 import type { EndpointRequest } from '../../../src/engine/request/endpoint-request.ts';
 import { functionTool, functionTools, memoryStore } from '../../../src/index.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
@@ -90,7 +90,7 @@ describe('loadRequestHistory', () => {
   it('[S-12] [X-02] separates the client’s own items from those that were prepended', async () => {
     const own = async (input: unknown) => {
       const { body, context } = await callAfter([loadRequestHistory, injectServerTools], { input });
-      return ownInput((body as JsonObject).input, context?.history);
+      return withoutLoadedHistory((body as JsonObject).input, context?.history);
     };
     const written = { type: 'message', role: 'user', content: 'c' };
     // Equal to a stored one, and yet the client's own.
@@ -111,7 +111,11 @@ describe('loadRequestHistory', () => {
       [REPORTED, written, REQUESTED],
       [REPORTED, written],
     ];
-    expect(inputs.map((input) => ownInput(input, history))).toEqual([[rules, written], [written], [written]]);
+    expect(inputs.map((input) => withoutLoadedHistory(input, history))).toEqual([
+      [rules, written],
+      [written],
+      [written],
+    ]);
   });
 
   it('[S-12] puts items in the place of references to them, whatever response holds them, and notes unknown ones', async () => {

@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import {
   buildToolset,
   conversationForModel,
-  newLists,
   toolDefinitions,
   toolOwners,
+  unlistedTools,
 } from '../../../src/engine/tools/toolset.ts';
 import type { ProvidedTool, ToolProvider } from '../../../src/ports/tool-provider.ts';
 import type { Toolset } from '../../../src/ports/toolset.ts';
@@ -234,7 +234,7 @@ describe('the tools as they are reported', () => {
   it('[T-02] gives the model a schema of an object with properties, which some servers leave out', async () => {
     const parameters = { type: 'object', additionalProperties: false };
     const { offer: tools } = await offeredBy([provider('files', { name: 'list', parameters })]);
-    expect([toolDefinitions(tools), newLists(tools, { conversation: [] }).get('files')]).toEqual([
+    expect([toolDefinitions(tools), unlistedTools(tools, { conversation: [] }).get('files')]).toEqual([
       [{ name: 'list', parameters: { ...parameters, properties: {} } }],
       [{ name: 'list', input_schema: parameters }],
     ]);
@@ -253,7 +253,7 @@ describe('the tools as they are reported', () => {
 
   it('[T-03, B-23] lists them for the client by server, under their own names, and omits absent fields', async () => {
     const empty = { type: 'object', properties: {} };
-    expect(newLists(await offer(), { conversation: [] })).toEqual(
+    expect(unlistedTools(await offer(), { conversation: [] })).toEqual(
       new Map([
         [
           'files',
@@ -278,11 +278,11 @@ describe('the tools as they are reported', () => {
       { type: 'mcp_list_tools', server_label: 'files', tools: [] },
       { type: 'message', server_label: 'mail' },
     ];
-    expect([...newLists(await offer(), { conversation }).keys()]).toEqual(['mail']);
+    expect([...unlistedTools(await offer(), { conversation }).keys()]).toEqual(['mail']);
   });
 
   it('[T-04] does not list tools that the client’s own ones hide', async () => {
-    expect([...newLists(await offer('mcp__mail__read', 'send'), { conversation: [] }).keys()]).toEqual(['files']);
+    expect([...unlistedTools(await offer('mcp__mail__read', 'send'), { conversation: [] }).keys()]).toEqual(['files']);
   });
 });
 

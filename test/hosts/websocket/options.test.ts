@@ -33,7 +33,10 @@ describe('attachResponsesWebSocket', () => {
 
   it.each([
     [{ show: { reasoning: 'loud' } }, /^attachResponsesWebSocket: show: reasoning must be one of .*, got 'loud'$/],
-    [{ limits: { request: { bodyBytes: -1 } } }, 'attachResponsesWebSocket: limits.request: bodyBytes must be a positive number, got -1'],
+    [
+      { limits: { request: { bodyBytes: -1 } } },
+      'attachResponsesWebSocket: limits.request: bodyBytes must be a positive number, got -1',
+    ],
     [{ scope: () => 'me' }, 'attachResponsesWebSocket: scope must be left out: authorize returns the tenant'],
   ])('[S-15] refuses of a router %j', (core, message) => {
     // The cast: as above.

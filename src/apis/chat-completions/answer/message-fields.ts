@@ -2,7 +2,7 @@
 import { jsonWeight, mergeInto, type OwnFields } from '../../../protocol/chat-completions/own-fields.ts';
 import { ReasoningDetails } from '../../../protocol/chat-completions/reasoning-details.ts';
 import { REASONING_TEXT_FIELDS } from '../../../protocol/chat-completions/reasoning-fields.ts';
-import { isNothing, isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
+import { isEmptyField, isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
 
 /** The fields that are rewritten. */
 const OWN: ReadonlySet<string> = new Set(['role', 'tool_calls', 'function_call']);
@@ -19,7 +19,7 @@ export class MessageFields {
     const thought = REASONING_TEXT_FIELDS.find((name) => message[name]);
     for (const [name, value] of Object.entries(message)) {
       const isContent = name === 'content' && !Array.isArray(value);
-      if (OWN.has(name) || isContent || name === '__proto__' || (!isWhole && isNothing(value))) continue;
+      if (OWN.has(name) || isContent || name === '__proto__' || (!isWhole && isEmptyField(value))) continue;
       const more = jsonWeight(value);
       if (more === undefined) continue;
       const isCounted = typeof value === 'string' && (name === thought || name === 'refusal');
@@ -70,7 +70,7 @@ const OF_CALLS: ReadonlySet<string> = new Set(['id', 'index', 'type', 'function'
 export function callFields(piece: JsonObject): JsonObject | undefined {
   let found: Record<string, unknown> | undefined;
   for (const name of Object.keys(piece)) {
-    if (OF_CALLS.has(name) || name === '__proto__' || isNothing(piece[name])) continue;
+    if (OF_CALLS.has(name) || name === '__proto__' || isEmptyField(piece[name])) continue;
     if (jsonWeight(piece[name]) === undefined) continue;
     found ??= {};
     found[name] = piece[name];

@@ -1,7 +1,7 @@
 /** Reads the turn out of another server's chat completion, with the decoder and the state machine of this package's own turns. */
 
 import { toStoredTurn } from '../../../engine/history/keep-turn.ts';
-import { ownInput } from '../../../engine/history/own-input.ts';
+import { withoutLoadedHistory } from '../../../engine/history/own-input.ts';
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import { step } from '../../../engine/turn/machine/machine.ts';
 import { plainPlan, startState } from '../../../engine/turn/machine/state.ts';
@@ -83,7 +83,7 @@ function storedTurn(
   const { body, context, scope } = request;
   // The cast: only a body of this API is recorded.
   const { messages, previous_response_id: previousResponseId } = body as JsonObject;
-  const own = ownInput(messages, context?.history);
+  const own = withoutLoadedHistory(messages, context?.history);
   // A router of this package behind the recorder loads the turn itself.
   const continued =
     context?.history?.previous?.id ?? (typeof previousResponseId === 'string' ? previousResponseId : undefined);

@@ -1,7 +1,7 @@
 /** Repairs chat messages: each tool call has a name, arguments that are JSON, and one result directly after it. */
 
 import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../../engine/history/repair.ts';
-import { quotedId } from '../../../protocol/ids.ts';
+import { quoteId } from '../../../protocol/ids.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
 
 /** A message and its place in the client's list. */
@@ -67,11 +67,11 @@ function repairCall(sent: unknown, spareId: string, index: number, found: Found)
     return [];
   }
   const isKnown = typeof call.id === 'string' && call.id !== '';
-  if (!isKnown) found('missing_id', index, `the call of ${quotedId(name)} has no id.`);
+  if (!isKnown) found('missing_id', index, `the call of ${quoteId(name)} has no id.`);
   const identified = isKnown ? call : { ...call, id: spareId };
   // A custom tool's input is any text.
   if (called === custom) return [{ ...identified, custom }];
-  const bad = () => found('bad_arguments', index, `the arguments of ${quotedId(name)} are not a JSON object.`);
+  const bad = () => found('bad_arguments', index, `the arguments of ${quoteId(name)} are not a JSON object.`);
   const whole = { ...called, arguments: argumentText(called.arguments, bad) };
   return [{ ...identified, type: 'function', function: whole }];
 }
@@ -162,17 +162,16 @@ function takeResult(entry: Entry, slots: OpenSlots, found: Found): void {
   const { message, index } = entry;
   const { tool_call_id: id } = message;
   const slot = slots.find(id);
-  if (!slot) return found('orphan_output', index, `no tool call with the id ${quotedId(id ?? '')} stands before it.`);
-  if (slot.result)
-    return found('duplicate_output', index, `the tool call ${quotedId(slot.id)} has its result already.`);
+  if (!slot) return found('orphan_output', index, `no tool call with the id ${quoteId(id ?? '')} stands before it.`);
+  if (slot.result) return found('duplicate_output', index, `the tool call ${quoteId(slot.id)} has its result already.`);
   if (!id) found('missing_id', index, 'it has no tool_call_id.');
   if (!slots.isLatest(slot))
-    found('misplaced_output', index, `it must stand right behind the tool call ${quotedId(id)}.`);
+    found('misplaced_output', index, `it must stand right behind the tool call ${quoteId(id)}.`);
   slot.result = id ? entry : { index, message: { ...message, tool_call_id: slot.id } };
 }
 
 function resultEntry({ id, index, name, result }: Slot, found: Found): Entry {
   if (result) return result;
-  found('missing_output', index, `the tool call ${quotedId(id)} of ${quotedId(name)} has no result.`);
+  found('missing_output', index, `the tool call ${quoteId(id)} of ${quoteId(name)} has no result.`);
   return { index: -1, message: { role: 'tool', tool_call_id: id, content: NO_OUTPUT } };
 }

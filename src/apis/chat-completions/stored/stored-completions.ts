@@ -1,7 +1,13 @@
 /** Chat completions that clients want stored: each is a record of the store, and each tenant's are listed in a conversation of its own. */
-import { fromStore, type ResponseStore, replaceIn, type StoredResponse, storedVersion } from '../../../ports/store.ts';
+import {
+  fromStore,
+  type ResponseStore,
+  replaceVersion,
+  type StoredResponse,
+  storedVersion,
+} from '../../../ports/store.ts';
 import { ApiError } from '../../../protocol/errors.ts';
-import { CHAT_LIST_ID, isId, quotedId, recordKey } from '../../../protocol/ids.ts';
+import { CHAT_LIST_ID, isId, quoteId, recordKey } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
 
@@ -74,7 +80,7 @@ export class StoredCompletions {
       const completion: JsonObject = { ...stored.completion, metadata };
       const version = storedVersion(record);
       const changed = { ...record, resource: { ...record.resource, completion }, version: version + 1 };
-      if (!(await fromStore(() => replaceIn(this.store, changed, version)))) continue;
+      if (!(await fromStore(() => replaceVersion(this.store, changed, version)))) continue;
       await this.list({ id, model: String(completion.model), metadata, storedAt: record.createdAt });
       return completion;
     }
@@ -162,5 +168,5 @@ function metadataIn({ metadata }: JsonObject): Metadata {
 }
 
 function notFound(id: string): ApiError {
-  return new ApiError('not_found', `Chat completion ${quotedId(id)} not found.`, { param: 'completion_id' });
+  return new ApiError('not_found', `Chat completion ${quoteId(id)} not found.`, { param: 'completion_id' });
 }

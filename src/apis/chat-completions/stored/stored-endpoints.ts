@@ -5,7 +5,7 @@ import { listResource, pageQuery, selectPage } from '../../../engine/request/ite
 import type { Limits } from '../../../ports/limits.ts';
 import type { ItemPage, ResponseStore } from '../../../ports/store.ts';
 import { ApiError } from '../../../protocol/errors.ts';
-import { quotedId } from '../../../protocol/ids.ts';
+import { quoteId } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { bodyFields } from '../../../protocol/json/json-shape.ts';
 import { lazily } from '../../../protocol/json/lazy-schema.ts';
@@ -118,5 +118,5 @@ function pageIn(items: readonly Item[], query: JsonObject): ItemPage {
   const page = selectPage(items, pageQuery({ order: 'asc', ...query }));
   const { unknown } = page;
   if (!unknown) return page;
-  throw new ApiError('not_found', `Nothing is stored with id ${quotedId(query[unknown])}.`, { param: unknown });
+  throw new ApiError('not_found', `Nothing is stored with id ${quoteId(query[unknown])}.`, { param: unknown });
 }

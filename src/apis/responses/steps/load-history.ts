@@ -7,7 +7,7 @@ import { toolList } from '../../../engine/tools/toolset.ts';
 import type { StoredResponse } from '../../../ports/store.ts';
 import type { InjectedTools, TurnContext } from '../../../ports/turn-context.ts';
 import { ApiError } from '../../../protocol/errors.ts';
-import { conversationId, quotedId } from '../../../protocol/ids.ts';
+import { conversationId, quoteId } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { noteReporter, type PrepareSettings, reportingHistory } from '../../endpoint/prepare.ts';
@@ -45,7 +45,7 @@ async function addHistory(request: EndpointRequest, settings: PrepareSettings): 
   const [reference] = own;
   // Of references alone nothing is left that a model could answer.
   if (input.length === 0 && items.length === 0 && reference)
-    throw new ApiError('item_not_found', `Item with id ${quotedId(reference.id)} not found.`, {
+    throw new ApiError('item_not_found', `Item with id ${quoteId(reference.id)} not found.`, {
       param: 'input[0].id',
     });
 

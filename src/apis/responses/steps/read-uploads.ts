@@ -7,7 +7,7 @@ import { filePart, uploadIdInPart, withContent } from '../../../engine/uploads/u
 import { UploadReader } from '../../../engine/uploads/upload-reader.ts';
 import { readFileUrl, UrlReader } from '../../../engine/uploads/url-reader.ts';
 import { ApiError } from '../../../protocol/errors.ts';
-import { quotedId } from '../../../protocol/ids.ts';
+import { quoteId } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
 import type { Note } from '../../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
@@ -130,7 +130,7 @@ class PartContents {
       }
       if (id === undefined || !reader) return textPart(await texts?.ofPart(part, param)) ?? part;
       const upload = await (path === undefined ? reader.find(id, param) : reader.get(id, param));
-      if (!upload) return this.placeholder(`The file ${quotedId(id)} of an earlier turn is not there any more.`, GONE);
+      if (!upload) return this.placeholder(`The file ${quoteId(id)} of an earlier turn is not there any more.`, GONE);
       const text = part.type === 'input_file' ? await texts?.of(upload, param) : undefined;
       return textPart(text) ?? withContent(part, upload, param);
     } catch (error) {

@@ -1,7 +1,7 @@
 /** The second step: prepends the items and turns that the request refers to, and applies the settings that they changed. */
 
 import { toClientOrder } from '../../../engine/compaction/clients-order.ts';
-import { ownInput } from '../../../engine/history/own-input.ts';
+import { withoutLoadedHistory } from '../../../engine/history/own-input.ts';
 import type { LoadedHistory, TurnContext } from '../../../ports/turn-context.ts';
 import { randomSeed } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
@@ -20,7 +20,7 @@ export async function resolveHistory(
   // The casts: the step has recorded its part in the context, and the body is the validated one.
   const { history, seed = randomSeed() } = apiRequest.context as TurnContext & { readonly history: LoadedHistory };
   const { input: sent } = apiRequest.body as Readonly<Record<string, unknown>>;
-  const input = inputItems(ownInput(sent, history), seed);
+  const input = inputItems(withoutLoadedHistory(sent, history), seed);
   const loaded = history.loaded as readonly Item[];
   const conversation = loaded.length === 0 ? input : toClientOrder([...loaded, ...input]);
   // History that a middleware has loaded belongs to the request too.

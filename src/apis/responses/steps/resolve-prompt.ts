@@ -3,7 +3,7 @@ import type { EndpointRequest } from '../../../engine/request/endpoint-request.t
 import type { Limits } from '../../../ports/limits.ts';
 import type { Prompt, PromptsOf } from '../../../ports/prompts.ts';
 import { ApiError } from '../../../protocol/errors.ts';
-import { isId, printedId, quotedId } from '../../../protocol/ids.ts';
+import { isId, quoteId, toPrintableId } from '../../../protocol/ids.ts';
 import { lazily } from '../../../protocol/json/lazy-schema.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { invalid } from '../../../protocol/responses/invalid.ts';
@@ -51,8 +51,8 @@ export async function resolvePrompt(request: EndpointRequest, settings: PromptSe
   const { id, version, variables } = result.data;
   const prompt = isId(id) ? await prompts({ id, version: version ?? undefined }, request.request) : undefined;
   if (!prompt) {
-    const which = typeof version === 'string' ? ` and version ${quotedId(version)}` : '';
-    throw new ApiError('prompt_not_found', `Prompt with id ${quotedId(id)}${which} not found.`, { param: 'prompt' });
+    const which = typeof version === 'string' ? ` and version ${quoteId(version)}` : '';
+    throw new ApiError('prompt_not_found', `Prompt with id ${quoteId(id)}${which} not found.`, { param: 'prompt' });
   }
   const filled = new Filling(variables ?? {}, limits.bodyBytes).fill(prompt);
   const named = { id, version: prompt.version ?? version ?? null, variables: variables ?? null };
@@ -106,7 +106,7 @@ class Filling {
       throw variableError('missing_required_parameter', `Missing prompt variables: ${[...this.missing].join(', ')}.`);
     }
     if (unused.length > 0) {
-      throw variableError('invalid_value', `Unknown prompt variables: ${printedId(unused.join(', '))}.`);
+      throw variableError('invalid_value', `Unknown prompt variables: ${toPrintableId(unused.join(', '))}.`);
     }
     return filled;
   }
@@ -142,7 +142,7 @@ class Filling {
       if (typeof text !== 'string') {
         throw variableError(
           'invalid_value',
-          `Invalid 'prompt.variables': ${quotedId(name)} stands within a text, and is none.`,
+          `Invalid 'prompt.variables': ${quoteId(name)} stands within a text, and is none.`,
         );
       }
       this.remainingLength -= text.length;

@@ -2,7 +2,7 @@
 import type { Answers } from '../../../engine/approvals/read-answers.ts';
 import { withNamedFiles } from '../../../engine/tools/code-files.ts';
 import { conversationForModel, namesServing } from '../../../engine/tools/toolset.ts';
-import { OFFERS_ALLOWED_ONLY, offeredAfter } from '../../../engine/turn/machine/call-permission.ts';
+import { OFFERS_ALLOWED_ONLY, toolsAfterRefusals } from '../../../engine/turn/machine/call-permission.ts';
 import type { Sealer } from '../../../ports/sealer.ts';
 import type { Upstream } from '../../../ports/upstream.ts';
 import { SILENT_TYPES } from '../../../protocol/chat-completions/messages.ts';
@@ -139,7 +139,7 @@ export function modelRequest(body: CreateBody, items: readonly Item[], plan: Too
 
 /** The offered tools that the model may call. */
 function allowedModelTools({ modelTools, allowed }: ToolPlan): readonly ToolDefinition[] {
-  return offeredAfter(OFFERS_ALLOWED_ONLY, modelTools, { allowedTools: allowed }, ({ name }) => name);
+  return toolsAfterRefusals(OFFERS_ALLOWED_ONLY, modelTools, { allowedTools: allowed }, ({ name }) => name);
 }
 
 /** The fields that have a value; undefined if none has. */

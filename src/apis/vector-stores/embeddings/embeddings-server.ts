@@ -4,13 +4,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { estimatedTokens } from '../../../engine/indexing/token-estimate.ts';
 import { readCauseCode } from '../../../ports/host/cause-code.ts';
 import {
+  asSecret,
   checkOptions,
   isHeaderValue,
   isOneOf,
   milliseconds,
   type OptionCheck,
   positiveInteger,
-  secretly,
 } from '../../../ports/host/options-check.ts';
 import { retryAfterMs } from '../../../ports/host/retry-after.ts';
 import { urlBelow } from '../../../ports/host/url-below.ts';
@@ -52,14 +52,14 @@ const text: OptionCheck = (value) => (typeof value === 'string' && value !== '')
 const HTTP = /^https?:$/;
 
 const CHECKS: Readonly<Record<keyof EmbeddingsOptions, OptionCheck>> = {
-  baseURL: secretly(
+  baseURL: asSecret(
     (value) =>
       (typeof value === 'string' && URL.canParse(value) && HTTP.test(new URL(value).protocol)) ||
       'an http or https URL',
   ),
   model: text,
-  apiKey: secretly((value) => isHeaderValue(value) || 'a text that an HTTP header can carry'),
-  headers: secretly(
+  apiKey: asSecret((value) => isHeaderValue(value) || 'a text that an HTTP header can carry'),
+  headers: asSecret(
     (value) =>
       (isRecord(value) && Object.values(value).every((each) => each === undefined || isHeaderValue(each))) ||
       'an object of texts that HTTP headers can carry',

@@ -84,7 +84,7 @@ export function refusalText({ name, why }: RefusedCall, rules: CallRules, offere
 const MAX_REFUSALS = 2;
 
 /** The tools that the model is offered after so many answers with calls that it may not make. */
-export function offeredAfter<Tool>(
+export function toolsAfterRefusals<Tool>(
   refusals: number,
   tools: readonly Tool[],
   { allowedTools }: CallRules,

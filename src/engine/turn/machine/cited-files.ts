@@ -31,7 +31,7 @@ export function withFiles(files: CitedFiles, results: readonly FilePassage[]): C
 }
 
 /** The files that a conversation has passages of; undefined for none. */
-export function filesShown(conversation: readonly Item[]): CitedFiles | undefined {
+export function citableFiles(conversation: readonly Item[]): CitedFiles | undefined {
   const searches = conversation.filter(({ type, results }) => type === fileSearchCall.type && Array.isArray(results));
   if (searches.length === 0) return undefined;
   // The casts: clients may send any results, of which only ids and names that are texts are read.

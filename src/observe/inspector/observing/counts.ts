@@ -1,7 +1,7 @@
 /** Counts the calls of upstreams and tools since the process began. */
 import type { ToolCallInfo } from '../../../ports/hooks.ts';
 import type { Upstream } from '../../../ports/upstream.ts';
-import { truncatedText } from '../../../protocol/printable.ts';
+import { truncateText } from '../../../protocol/printable.ts';
 import type { RecordedError } from '../recording/entries.ts';
 import type { EndedCall } from './observed-upstream.ts';
 
@@ -128,5 +128,5 @@ function countCall(count: Count, duration: number, error: RecordedError | undefi
   count.lastAt = Date.now();
   if (!error) return;
   count.failures += 1;
-  count.lastError = { code: error.code, message: truncatedText(error.message, MAX_MESSAGE), at: count.lastAt };
+  count.lastError = { code: error.code, message: truncateText(error.message, MAX_MESSAGE), at: count.lastAt };
 }

@@ -1,7 +1,7 @@
 /** Wraps an upstream so that its calls are recorded. */
 import { hasLeft } from '../../../engine/request/endpoint-request.ts';
 import type { ChatBatch, OnAttempt, Upstream, UpstreamCall } from '../../../ports/upstream.ts';
-import { OwnCalls, wrapUpstream } from '../../../ports/wrap-upstream.ts';
+import { WrappedCalls, wrapUpstream } from '../../../ports/wrap-upstream.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import type { ModelEvent } from '../../../protocol/events.ts';
 import { type Mapping, mapStream } from '../../../streams/pull-stream.ts';
@@ -30,7 +30,7 @@ export interface EndedCall {
 
 /** Wraps `stream`, `chat` and `messages`, and `redact` for their calls. */
 export function observedUpstream(upstream: Upstream, sink: CallSink): Upstream {
-  const calls = new OwnCalls();
+  const calls = new WrappedCalls();
   const passing =
     (name: 'chat' | 'messages'): Pass =>
     (body, call) => {
@@ -52,7 +52,7 @@ export function observedUpstream(upstream: Upstream, sink: CallSink): Upstream {
 /** A call as the upstream's user made it, and those that are passed on. */
 interface ObservedCall {
   readonly call: UpstreamCall;
-  readonly calls: OwnCalls;
+  readonly calls: WrappedCalls;
 }
 
 /** Posts a body unchanged, and yields the answer unchanged. */

@@ -5,7 +5,7 @@ import type { ToolProvider } from '../../../ports/tool-provider.ts';
 import type { Upstream } from '../../../ports/upstream.ts';
 import type { ApiError } from '../../../protocol/errors.ts';
 import type { TurnEvent } from '../../../protocol/events.ts';
-import { truncatedText } from '../../../protocol/printable.ts';
+import { truncateText } from '../../../protocol/printable.ts';
 import { isRecord } from '../../../protocol/record.ts';
 import { type ItemSettings, takeEvents } from '../recording/live-items.ts';
 import { ModelCallRecord } from '../recording/model-call.ts';
@@ -187,5 +187,5 @@ const MAX_ID = 128;
 function referenceIn(body: unknown, field: string): string | undefined {
   const value = isRecord(body) ? body[field] : undefined;
   const id = isRecord(value) ? value.id : value;
-  return typeof id === 'string' ? truncatedText(id, MAX_ID) : undefined;
+  return typeof id === 'string' ? truncateText(id, MAX_ID) : undefined;
 }

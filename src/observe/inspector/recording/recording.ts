@@ -1,7 +1,7 @@
 /** One response as the inspector keeps it: times, counts and bounded text. */
 import type { ObservedTurn, RequestInfo } from '../../../ports/hooks.ts';
 import type { Usage } from '../../../protocol/events.ts';
-import { reportedModel, truncatedText } from '../../../protocol/printable.ts';
+import { toReportedModel, truncateText } from '../../../protocol/printable.ts';
 import { type BoundedText, boundedValue, NO_TEXT } from './bounded-text.ts';
 import type { LiveItem, Mark, ModelCall, RecordedError, RecordedStatus, ToolRun } from './entries.ts';
 import { preview } from './request-text.ts';
@@ -66,7 +66,7 @@ export class Recording {
     const { requestId, responseId, scope, model, stream, background } = info;
     this.number = number;
     // Without the other fields of a turn, of which the body is large.
-    this.info = { requestId, responseId, scope, model: reportedModel(model), stream, background };
+    this.info = { requestId, responseId, scope, model: toReportedModel(model), stream, background };
     this.signal = signal;
     this.room = holder.room;
     this.holder = holder;
@@ -80,7 +80,7 @@ export class Recording {
 
   /** Kept as it is, and shortened to a line only when it is viewed. */
   set asked(text: string) {
-    this.askedText = truncatedText(text, MAX_TEXT);
+    this.askedText = truncateText(text, MAX_TEXT);
     this.askedLine = undefined;
   }
 
@@ -95,7 +95,7 @@ export class Recording {
 
   /** Bounds the text by the remaining room of this response, and counts it. */
   keepText(text: string, limit: number): BoundedText {
-    const kept = truncatedText(text, Math.min(limit, this.room));
+    const kept = truncateText(text, Math.min(limit, this.room));
     this.count(kept.length);
     return { text: kept, cut: text.length - kept.length };
   }
@@ -126,7 +126,7 @@ export class Recording {
   }
 
   mark(kind: Mark['kind'], text = ''): void {
-    this.add(this.marks, { kind, at: this.elapsed(), text: truncatedText(text, MAX_TEXT) });
+    this.add(this.marks, { kind, at: this.elapsed(), text: truncateText(text, MAX_TEXT) });
   }
 
   /** Whether the call is kept. */
@@ -136,12 +136,12 @@ export class Recording {
 
   addTool({ server, name, durationMs, error }: Omit<ToolRun, 'start' | 'end'> & { readonly durationMs: number }): void {
     const end = this.elapsed();
-    const message = error && truncatedText(error, MAX_TEXT);
+    const message = error && truncateText(error, MAX_TEXT);
     this.add(this.tools, { server, name, start: Math.max(end - durationMs, 0), end, error: message });
   }
 
   fail(error: RecordedError): void {
-    this.error = { ...error, message: truncatedText(error.message, MAX_TEXT) };
+    this.error = { ...error, message: truncateText(error.message, MAX_TEXT) };
     this.changed(this.error.message.length * BYTES_PER_CHARACTER);
   }
 

@@ -1,5 +1,5 @@
 /** The kept part of a request's body: redacted items, and the beginning of the user's last message. */
-import { truncatedText } from '../../../protocol/printable.ts';
+import { truncateText } from '../../../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { withoutKeys } from '../../../protocol/secrets/scrub.ts';
 
@@ -59,7 +59,7 @@ export function lastUserText(body: unknown): string {
 
 /** The beginning of a text on one line, without what looks like a key. */
 export function preview(text: string): string {
-  return withoutKeys(truncatedText(text, MAX_PREVIEW).replace(/\s+/g, ' ').trim());
+  return withoutKeys(truncateText(text, MAX_PREVIEW).replace(/\s+/g, ' ').trim());
 }
 
 /** The text of an item or a message: its content, its output, or the parts of either. */

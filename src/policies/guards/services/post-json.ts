@@ -2,7 +2,7 @@
 
 import { readCauseCode } from '../../../ports/host/cause-code.ts';
 import { limitedText } from '../../../ports/host/limited-text.ts';
-import { isHeaderValue, type OptionCheck, secretly } from '../../../ports/host/options-check.ts';
+import { asSecret, isHeaderValue, type OptionCheck } from '../../../ports/host/options-check.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
 import { undici } from '../../../protocol/json/packages.cjs';
 
@@ -27,14 +27,14 @@ export const isTexts: OptionCheck = (value) =>
   (Array.isArray(value) && value.length > 0 && value.every((each) => isText(each) === true)) || 'a list of texts';
 
 /** An absolute `http` or `https` URL; it may contain a password. */
-export const isServiceURL: OptionCheck = secretly(
+export const isServiceURL: OptionCheck = asSecret(
   (value) =>
     (typeof value === 'string' && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)) ||
     'an http or https URL',
 );
 
 /** A key that fits into a header. */
-export const isServiceKey: OptionCheck = secretly((value) => isHeaderValue(value) || 'a key that a header can carry');
+export const isServiceKey: OptionCheck = asSecret((value) => isHeaderValue(value) || 'a key that a header can carry');
 
 /** The JSON value of the answer. Rejects with an `Error`, or with the signal's reason. */
 export async function postJson({ service, url, apiKey, body, signal }: ServiceRequest): Promise<unknown> {

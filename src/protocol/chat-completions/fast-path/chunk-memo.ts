@@ -2,7 +2,7 @@
 
 import { jsonIn } from '../../json/json-text.ts';
 import { logProbsText } from '../../json/log-probs.ts';
-import { isNothing, isRecord } from '../../record.ts';
+import { isEmptyField, isRecord } from '../../record.ts';
 import { isForeignRole, type PlainDelta } from '../delta.ts';
 import { isLogProbsText, readLogProbs } from '../log-probs.ts';
 
@@ -175,17 +175,17 @@ function plainDeltaIn(chunk: unknown): PlainDelta | undefined {
     return undefined;
   if (!isRecord(choice.delta)) return undefined;
   const { role, content, tool_calls: calls, ...others } = choice.delta;
-  if (isForeignRole(role) || !Object.values(others).every(isNothing)) return undefined;
-  if (isNothing(calls)) {
+  if (isForeignRole(role) || !Object.values(others).every(isEmptyField)) return undefined;
+  if (isEmptyField(calls)) {
     if (typeof content !== 'string') return undefined;
     return { text: content, call: undefined, logprobs: readLogProbs(choice.logprobs) };
   }
-  if (!isNothing(content) || choice.logprobs) return undefined;
+  if (!isEmptyField(content) || choice.logprobs) return undefined;
   // More arguments of one call that has a number, and whose id and name have already arrived.
   const [entry, ...more] = Array.isArray(calls) ? calls : [];
   if (!isRecord(entry) || more.length > 0 || entry.id || entry.custom || !isRecord(entry.function)) return undefined;
   const { name, arguments: text } = entry.function;
-  if (!isNothing(entry.extra_content)) return undefined;
+  if (!isEmptyField(entry.extra_content)) return undefined;
   if (typeof text !== 'string' || name || typeof entry.index !== 'number') return undefined;
   return { text, call: entry.index, logprobs: '' };
 }

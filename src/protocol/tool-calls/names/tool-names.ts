@@ -5,7 +5,7 @@ const MAX_NAME = 64;
 const HASH = 10;
 
 /** The name as servers accept it; a changed name stays distinct by a digest. */
-export function modelSafe(name: string): string {
+export function toModelSafeName(name: string): string {
   const plain = name.replace(/[^\w-]/g, '_');
   return plain.length > MAX_NAME ? digestedName(plain, name) : plain;
 }
@@ -18,5 +18,5 @@ export function digestedName(name: string, whole: string): string {
 
 /** A tool of a client's namespace; models have no namespaces. */
 export function namespacedName(namespace: string, name: string): string {
-  return modelSafe(`${namespace}__${name}`);
+  return toModelSafeName(`${namespace}__${name}`);
 }

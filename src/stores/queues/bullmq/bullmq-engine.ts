@@ -1,11 +1,11 @@
 /** Runs background responses in whichever process claims them first, through BullMQ on Redis or PostgreSQL. */
 import type { BackgroundEngine } from '../../../ports/background/background-engine.ts';
 import {
+  asSecret,
   checkOptions,
   MAX_MS,
   type OptionCheck,
   positiveInteger,
-  secretly,
 } from '../../../ports/host/options-check.ts';
 import { isRecord } from '../../../protocol/record.ts';
 import { type BullmqPool, postgresLink } from './postgres-link.ts';
@@ -46,10 +46,10 @@ const MIN_LOCK_MS = 1000;
 const QUEUE_NAME = /^[\w.-]{1,100}$/;
 
 const checks: Readonly<Record<keyof BullmqEngineOptions, OptionCheck>> = {
-  connection: secretly(
+  connection: asSecret(
     (value) => isConnection(value) || 'a client of redis or ioredis, or the options of an ioredis client',
   ),
-  pool: secretly((value) => isPgPool(value) || 'a pool of the package pg'),
+  pool: asSecret((value) => isPgPool(value) || 'a pool of the package pg'),
   queueName: (value) =>
     (typeof value === 'string' && QUEUE_NAME.test(value)) || '1 to 100 letters, digits, hyphens, underscores and dots',
   concurrency: positiveInteger,

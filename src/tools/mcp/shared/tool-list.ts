@@ -1,7 +1,7 @@
 /** Lists a server's tools, limited in number and in size. */
 
 import type { ProvidedTool } from '../../../ports/tool-provider.ts';
-import { printedId } from '../../../protocol/ids.ts';
+import { toPrintableId } from '../../../protocol/ids.ts';
 import { isRecord, type JsonObject, plainText } from '../../../protocol/record.ts';
 import { RpcCode, RpcError } from './client/faults.ts';
 import type { Redactor } from './redact.ts';
@@ -64,7 +64,7 @@ export async function readToolList(
   if (unusable === 0) return { tools, unusable: undefined };
   // Quoted as JSON, since a name may be anything.
   const others = unusable === 1 ? '' : ` and ${unusable - 1} more`;
-  return { tools, unusable: JSON.stringify(printedId(firstName)) + others };
+  return { tools, unusable: JSON.stringify(toPrintableId(firstName)) + others };
 }
 
 /** One after the other, so that a page, which may hold megabytes, is freed before the next one arrives. */

@@ -1,18 +1,18 @@
 /** Checks of the engines' options. */
-import { type OptionCheck, secretly } from '../../../ports/host/options-check.ts';
+import { asSecret, type OptionCheck } from '../../../ports/host/options-check.ts';
 
 /** How long an engine may take for one search, in milliseconds, unless its options set another limit. */
 export const DEFAULT_TIMEOUT_MS = 15_000;
 
 /** An absolute `http` or `https` URL; it may contain a password. */
-export const isBaseURL: OptionCheck = secretly(
+export const isBaseURL: OptionCheck = asSecret(
   (value) =>
     (typeof value === 'string' && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)) ||
     'an http or https URL',
 );
 
 /** A key that fits into a header. */
-export const isApiKey: OptionCheck = secretly(
+export const isApiKey: OptionCheck = asSecret(
   (value) => (typeof value === 'string' && /^[\x21-\x7e]+$/.test(value)) || 'a key: text without white space',
 );
 

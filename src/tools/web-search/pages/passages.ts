@@ -1,5 +1,5 @@
 /** Finds a text in a page: a plain search, without patterns. */
-import { wellFormed } from '../../../protocol/printable.ts';
+import { toWellFormed } from '../../../protocol/printable.ts';
 
 /** Characters around each match. */
 const AROUND = 300;
@@ -24,5 +24,5 @@ export function passagesIn(text: string, find: string, characters: number): stri
     count += 1;
   }
   if (spans.length === 0) return `The page does not contain ${JSON.stringify(find.slice(0, AROUND))}.`;
-  return spans.map(([from, to]) => wellFormed(text.slice(from, to))).join('\n…\n');
+  return spans.map(([from, to]) => toWellFormed(text.slice(from, to))).join('\n…\n');
 }

@@ -6,7 +6,7 @@ import { isCalledByModels } from '../../../../protocol/responses/hosted-terms.ts
 import { FOUND } from '../../../../protocol/responses/input-items.ts';
 import type { ToolForm } from '../../../../protocol/tool-calls/kind.ts';
 import { CLIENT_CALL_KINDS, isClientTool } from '../../../../protocol/tool-calls/kinds.ts';
-import { modelSafe, namespacedName } from '../../../../protocol/tool-calls/names/tool-names.ts';
+import { namespacedName, toModelSafeName } from '../../../../protocol/tool-calls/names/tool-names.ts';
 
 /** One tool as the model is offered it, and how its calls are shown to the client. */
 export interface ClientTool {
@@ -89,7 +89,7 @@ function readClientTool(tool: JsonObject): ClientTool | undefined {
 /** The model's name for the tool. */
 export function modelToolName({ kind, name, namespace }: ToolForm): string {
   if (namespace !== undefined) return namespacedName(namespace, name);
-  return kind === 'custom' ? modelSafe(name) : name;
+  return kind === 'custom' ? toModelSafeName(name) : name;
 }
 
 function toolDefinition(form: ToolForm, tool: JsonObject): ToolDefinition {
