@@ -68,9 +68,18 @@ const STORED_CHAT = 'stored_chat_';
 /** The store key of the list of a tenant's stored chat completions, which is kept as a conversation. */
 export const CHAT_LIST_ID = 'list_of_stored_chats';
 
-/** Whether a client's conversation may have the id: the store also holds the list of stored chat completions. */
+/** The store keys of the lists of a tenant's batches, which are kept as conversations: of each API, and of those that have not ended. */
+export const BATCH_LIST_IDS = {
+  batch: 'list_of_batches',
+  msgbatch: 'list_of_message_batches',
+  active: 'list_of_active_batches',
+} as const;
+
+const LISTS: ReadonlySet<string> = new Set([CHAT_LIST_ID, ...Object.values(BATCH_LIST_IDS)]);
+
+/** Whether a client's conversation may have the id: the store also holds lists of other things. */
 export function isConversationId(id: string): boolean {
-  return isId(id) && id !== CHAT_LIST_ID;
+  return isId(id) && !LISTS.has(id);
 }
 
 /** The store key of a call that needs approval, by the item that requests it. */
@@ -82,8 +91,35 @@ const PENDING_CALL = 'approval_';
 
 /** Whether a response may be stored under this id, foreign ids included: the store also holds other records. */
 export function isResponseId(id: string): boolean {
-  return isId(id) && ![CHAT_ROUND, STORED_CHAT, PENDING_CALL].some((prefix) => id.startsWith(prefix));
+  return isId(id) && !RECORDS.some((prefix) => id.startsWith(prefix));
 }
+
+/** The id of a new batch, of OpenAI's API or of Anthropic's. */
+export function newBatchId(kind: BatchKind): string {
+  return `${kind}_${randomSeed()}`;
+}
+
+/** Whose API a batch belongs to. */
+export type BatchKind = 'batch' | 'msgbatch';
+
+const OWN_BATCH_ID = /^(?:batch|msgbatch)_[0-9a-f]{32}$/;
+
+/** Whether a batch of this API may have the id: others reach no store. */
+export function isBatchId(id: string, kind: BatchKind): boolean {
+  return OWN_BATCH_ID.test(id) && id.startsWith(`${kind}_`);
+}
+
+/** The store key of what is to be delivered to a webhook endpoint about one response or batch. */
+export function webhookRecordId(endpoint: string, subject: string): string {
+  return `${WEBHOOK}${endpoint}_${subject}`;
+}
+
+const WEBHOOK = 'webhook_';
+
+/** The store key of a tenant's last deliveries of webhooks. */
+export const WEBHOOK_DELIVERIES_ID = `${WEBHOOK}deliveries`;
+
+const RECORDS = [CHAT_ROUND, STORED_CHAT, PENDING_CALL, 'batch_', 'msgbatch_', WEBHOOK] as const;
 
 /**
  * The id of an output item: the response's seed, the item's index in `output`, and from the second model call on its

@@ -42,6 +42,8 @@ export interface ServedApi<Req = unknown> {
   handle(request: ApiRequest<Req>): Promise<Reply> | undefined;
   /** Answers an error of the host's own as the API would: in the envelope, and reported to `hooks.onError`. */
   refuse(error: ApiError, request: ApiRequest<Req>): Promise<Reply>;
+  /** Whether the API has this path, without a request to it. Default: unknown. */
+  serves?(method: string, path: string): boolean;
 }
 
 /** Serves the routes, which have been reported. */
@@ -74,6 +76,7 @@ export function servedRoutes(routes: readonly Route[], settings: ServedSettings)
       return undefined;
     },
     refuse: (error, request) => refuse(error)(anonymousRequest(request)),
+    serves: (method, path) => routes.some((route) => route.method === method && matchPath(route.path, path)),
   };
 }
 

@@ -7,6 +7,7 @@ import { type CoreSettings, coreSettings } from '../../server/options/core-setti
 import { coreChecks } from '../../server/options/option-checks.ts';
 import type { CoreOptions } from '../../server/options/options.ts';
 import { reportedRoutes } from '../../server/reported-routes.ts';
+import { type ServedApi, servedRoutes } from '../../server/served-routes.ts';
 import { type RouterStatus, statusReader } from '../../server/status.ts';
 import type { Scope } from './handle.ts';
 import { createRouter } from './plain-router.ts';
@@ -32,6 +33,8 @@ export interface DrainableRouter extends Router {
    * from the store once and never asks the model; it never rejects.
    */
   status(): Promise<RouterStatus>;
+  /** The same endpoints as a value, which share the router's places for turns: what `batchesRouter` sends its lines to. */
+  readonly api: ServedApi;
 }
 
 /** The settings of a router, and how to serve routes with them. */
@@ -50,8 +53,10 @@ export function routerKit(owner: string, options: RouterOptions<never>): RouterK
 
   function serve(api: ApiRoutes): DrainableRouter {
     const { routes, drain, running } = reportedRoutes(api, settings, scope);
-    const router = createRouter(routes, { ...settings, envelopeOf: api.envelopeOf }, scope);
-    return Object.assign(router, { drain, status: statusReader(settings, running) });
+    const serving = { ...settings, envelopeOf: api.envelopeOf };
+    const router = createRouter(routes, serving, scope);
+    const served = servedRoutes(routes, serving);
+    return Object.assign(router, { drain, status: statusReader(settings, running), api: served });
   }
 
   return { settings, serve };

@@ -20,6 +20,12 @@ export interface BackgroundWorker {
   onError(error: unknown): void;
 }
 
+/** How a response is handed in. */
+export interface SubmitTerms {
+  /** Milliseconds, as a whole number, before any process claims it. Default: 0. */
+  readonly delayMs?: number | undefined;
+}
+
 /** Runs responses that outlive their requests. */
 export interface BackgroundEngine {
   /** A short name for messages and the status. */
@@ -33,9 +39,9 @@ export interface BackgroundEngine {
   start(worker: BackgroundWorker): void;
   /**
    * Hands in a response; resolves when it is kept for some process to claim. The engine claims it for its own worker
-   * at once if that has room. Rejects if it could not be kept.
+   * at once if that has room. Nothing happens for a response that waits or runs already. Rejects if it could not be kept.
    */
-  submit(key: ResponseKey): Promise<void>;
+  submit(key: ResponseKey, terms?: SubmitTerms): Promise<void>;
   /**
    * Claims nothing more, and releases what runs: aborts the signals, and resolves when all workers have answered. May
    * be called twice.

@@ -26,7 +26,7 @@ export interface CoreSettings
   extends PresentationSettings,
     Omit<PlainSettings, 'dialectOf' | 'envelopeOf'>,
     Pick<AnyCoreOptions, 'remoteMcp' | 'mcpLabels' | 'budget'>,
-    Required<Pick<AnyCoreOptions, 'files' | 'documents' | 'fileFetcher' | 'engine'>> {
+    Required<Pick<AnyCoreOptions, 'files' | 'documents' | 'fileFetcher' | 'engine' | 'webhooks'>> {
   readonly toolsOf: ToolsOf;
   readonly approval?: ApprovalPolicy | undefined;
   readonly offeredTools: 'all' | 'allowed';
@@ -92,6 +92,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     stateSealer: stateSealer(key),
     engine: options.engine,
     durable: options.durable ?? false,
+    webhooks: options.webhooks,
     compaction: compactionSettings(`${owner}: compaction`, options.compaction, key),
     countTokens: tokenCounting.upperCount,
     tokenCounting,

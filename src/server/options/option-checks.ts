@@ -16,7 +16,7 @@ import { DEFAULT_LIMITS } from '../../ports/limits.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { millisecondsOrNever } from './heartbeat-options.ts';
 import type { AnyCoreOptions } from './options.ts';
-import { isFileStore } from './plain-api.ts';
+import { isFileStore, isWebhooks } from './plain-api.ts';
 
 const isProvider = (value: unknown) => withMethods('list', 'call')(value) === true;
 
@@ -51,6 +51,7 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   stateKey: () => true,
   engine: withMethods('start', 'submit', 'release', 'close'),
   durable: boolean,
+  webhooks: isWebhooks,
   compaction: () => true,
   tokens: isObject,
   prompts: (value) =>

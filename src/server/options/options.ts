@@ -2,6 +2,7 @@
 
 import type { CompactionOptions } from '../../engine/compaction/settings.ts';
 import type { TokenOptions } from '../../engine/tokens/settings.ts';
+import type { Webhooks } from '../../engine/webhooks/webhooks.ts';
 import type { BackgroundEngine } from '../../ports/background/background-engine.ts';
 import type { Budget } from '../../ports/budget.ts';
 import type { DialectName } from '../../ports/dialect.ts';
@@ -101,6 +102,11 @@ export interface CoreOptions<Req = unknown> {
    * `store` with an event log. Used by the Responses API over HTTP only. Default: false.
    */
   readonly durable?: boolean | undefined;
+  /**
+   * Tells tenants of the end of their responses in the background: `createWebhooks()` makes them. Used by the Responses API over HTTP
+   * only. Default: none.
+   */
+  readonly webhooks?: Webhooks | undefined;
   /** How conversations are compacted, and the key that seals the result. Default: those of `CompactionOptions`. */
   readonly compaction?: CompactionOptions | undefined;
   /** How tokens are counted. Default: those of `TokenOptions`. */

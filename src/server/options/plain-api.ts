@@ -22,6 +22,10 @@ export const isFileStore = withMethods('put', 'get', 'read', 'list', 'delete', '
 export const isVectorStores: OptionCheck = (value) =>
   withMethods('search', 'forgetFile')(value) === true || 'made by createVectorStores()';
 
+/** Whether the value is what `createWebhooks` makes. */
+export const isWebhooks: OptionCheck = (value) =>
+  withMethods('publish', 'watch', 'deliveries')(value) === true || 'made by createWebhooks()';
+
 /** What reports of an API go to; `undefined` means omitted. */
 export interface PlainOptions {
   /** Receives errors in `onError`, as the other routers' do. Default: none. */
