@@ -15,9 +15,9 @@ const LASTING: ReadonlySet<unknown> = new Set(['insufficient_quota', 'output_too
 const NO_PLACE: ReadonlySet<unknown> = new Set(['too_many_streams', 'too_many_bodies', 'server_draining']);
 const MAX_PAUSE_MS = 60_000;
 
-/** Places for lines in this process, which a line leaves while it waits for its next attempt. */
-interface LinePlaces {
-  enter(signal: AbortSignal): Promise<void>;
+/** A line's place in this process, which it leaves while it waits for its next attempt. */
+interface LinePlace {
+  enter(): Promise<void>;
   leave(): void;
 }
 
@@ -27,16 +27,18 @@ interface Answer {
   readonly body: unknown;
 }
 
-/** The answer; an error of the APIs is one, too. Rejects with the signal's reason. */
+/**
+ * The answer to a line that has its place, and has it then; an error of the APIs is one, too. Rejects with what `place.enter` does,
+ * and once the signal is aborted.
+ */
 export async function answerLine(
   request: LineRequest,
   apis: LineApis,
   { lineAttempts, retryMs, answerBytes }: Pick<BatchLimits, 'lineAttempts' | 'retryMs' | 'answerBytes'>,
-  places: LinePlaces,
+  place: LinePlace,
 ): Promise<Answer> {
   const { signal } = request;
   for (let attempt = 1; ; ) {
-    await places.enter(signal);
     let reply: LineReply;
     try {
       reply = await apis.answer(request, answerBytes);
@@ -44,8 +46,6 @@ export async function answerLine(
       signal.throwIfAborted();
       const { status, headers, body } = toApiError(error);
       reply = { status, headers, body: JSON.stringify({ error: body }) };
-    } finally {
-      places.leave();
     }
     // An answer to a request that was given up is none.
     signal.throwIfAborted();
@@ -55,6 +55,8 @@ export async function answerLine(
     if (!mayPass || (attempt >= lineAttempts && !NO_PLACE.has(code))) return { status: reply.status, body: body ?? null };
     const pauseMs = retryAfterMs(reply.headers) ?? retryMs * 2 ** Math.min(attempt - 1, 10);
     if (!NO_PLACE.has(code)) attempt += 1;
+    place.leave();
     await pause(Math.min(Math.max(pauseMs, 1), MAX_PAUSE_MS), undefined, { signal });
+    await place.enter();
   }
 }

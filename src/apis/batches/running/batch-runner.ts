@@ -141,9 +141,16 @@ export class BatchRunner implements BackgroundWorker {
       if (stops.size === 0) {
         this.stops.delete(place);
         clearInterval(this.leases.get(place));
-        this.leases.delete(place);
+        // At once, and not when it is over: the next process may go on.
+        if (this.leases.delete(place) && signal.aborted) await this.giveBack(batch);
       }
     }
+  }
+
+  private async giveBack(batch: Batch): Promise<void> {
+    const edit = ({ state }: Batch) =>
+      state.lease?.owner === this.owner ? { ...state, lease: undefined } : undefined;
+    await this.records.change(batch, edit).catch((error) => this.onError(error));
   }
 
   /** Whether this process may work on the batch. An engine that hands batches over knows that itself. */

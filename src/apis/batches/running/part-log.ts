@@ -36,9 +36,7 @@ export class PartLog {
   /** Resolves once the event is kept, or the log is lost. */
   async append(event: string): Promise<void> {
     this.pending.push(event);
-    this.writing ??= this.writeAll().finally(() => {
-      this.writing = undefined;
-    });
+    this.writing ??= this.writeAll();
     await this.writing;
   }
 
@@ -55,6 +53,8 @@ export class PartLog {
 
   private async writeAll(): Promise<void> {
     while (this.pending.length > 0 && !this.isLost) await this.write(this.pending.splice(0), undefined);
+    // At once, and not when the promise settles: an event that came in between would wait for ever.
+    this.writing = undefined;
   }
 
   private async write(events: readonly string[], endsUntil: number | undefined): Promise<boolean> {

@@ -136,23 +136,37 @@ export class PartRun {
     const { scope, state } = batch;
     const { apis, batchLimits } = settings;
     const order = this.order(line);
-    const requestId = lineRequestId(batch, this.setup.index, index);
-    if (endedCounts(state).bytes + this.progress.counts.bytes >= batchLimits.outputBytes)
-      return this.keep(log, index, order.customId, FULL);
-    const tenant = limitScope(scope);
     const { signal } = stop;
     const request = {
       path: state.endpoint.slice('/v1'.length),
       body: order.body,
-      headers: lineHeaders(batch, requestId, settings.sealer),
+      headers: lineHeaders(batch, lineRequestId(batch, this.setup.index, index), settings.sealer),
       scope,
       signal,
     };
-    const answer = await answerLine(request, apis, batchLimits, {
-      enter: () => slots.enter(tenant, signal),
-      leave: () => slots.leave(tenant),
-    });
-    await this.keep(log, index, order.customId, answer);
+    const tenant = limitScope(scope);
+    let hasPlace = false;
+    const place = {
+      async enter() {
+        await slots.enter(tenant, signal);
+        hasPlace = true;
+      },
+      leave() {
+        if (hasPlace) slots.leave(tenant);
+        hasPlace = false;
+      },
+    };
+    let kept: Promise<void>;
+    try {
+      // In its place: by then those before it have counted.
+      await place.enter();
+      const isFull = endedCounts(state).bytes + this.progress.counts.bytes >= batchLimits.outputBytes;
+      const answer = isFull ? FULL : await answerLine(request, apis, batchLimits, place);
+      kept = this.keep(log, index, order.customId, answer);
+    } finally {
+      place.leave();
+    }
+    await kept;
   }
 
   /** Every line was checked before; a file never changes. */
