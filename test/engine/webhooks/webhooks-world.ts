@@ -1,6 +1,7 @@
 /** A receiver of webhooks, and the webhooks of a host that may reach it. */
 import { randomBytes } from 'node:crypto';
 import OpenAI from 'openai';
+import { memoryStore } from '../../../src/index.ts';
 import { egressGuard } from '../../../src/tools/egress/index.ts';
 import { createWebhooks, type WebhookEndpoint, type Webhooks, type WebhooksOptions } from '../../../src/webhooks.ts';
 import { type Listening, listening } from '../../support/listening.ts';
@@ -68,10 +69,10 @@ export function newSecret(): string {
   return `whsec_${randomBytes(24).toString('base64')}`;
 }
 
-/** Webhooks of one tenant, `alice`, whose endpoint is the receiver, verified. */
+/** Webhooks of these tenants, each of which has the receiver as its endpoint, verified. Default: `alice`. */
 export async function startWebhooks(
   receiver: Receiver,
-  options: Partial<WebhooksOptions> = {},
+  { tenants = ['alice'], ...options }: Partial<WebhooksOptions> & { readonly tenants?: readonly string[] } = {},
   events?: readonly string[],
 ): Promise<{ readonly webhooks: Webhooks; readonly secret: string; readonly endpoints: WebhookEndpoint[]; readonly errors: string[] }> {
   const secret = newSecret();
@@ -80,13 +81,15 @@ export async function startWebhooks(
   const { hostname, port } = new URL(receiver.url);
   const guard = egressGuard({ allow: [{ host: hostname }], schemes: ['http'], ports: [Number(port)], timeoutMs: 10_000 });
   const webhooks = createWebhooks({
-    endpoints: (scope) => (scope === 'alice' ? endpoints : []),
-    ...{ guard, logger: false, stateKey: 'a key of sixteen bytes' },
+    endpoints: (scope) => endpoints.filter((_, index) => tenants[index] === scope),
+    ...{ guard, store: memoryStore(), logger: false, stateKey: 'a key of sixteen bytes' },
     hooks: { onError: ({ message, cause }) => void errors.push(`${message} ${cause ?? ''}`) },
     ...options,
   });
-  const verification = await webhooks.verify('alice', { url: receiver.url, secret });
-  endpoints.push({ url: receiver.url, secret, verification, events });
+  for (const tenant of tenants) {
+    const verification = await webhooks.verify(tenant, { url: receiver.url, secret });
+    endpoints.push({ url: receiver.url, secret, verification, events });
+  }
   return { webhooks, secret, endpoints, errors };
 }
 
