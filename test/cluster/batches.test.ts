@@ -1,12 +1,19 @@
 /** A batch over several processes, which are killed one after the other: no line is lost, and none that finished is run again. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import OpenAI, { toFile } from 'openai';
 import { chatCompletion } from '../../src/testing/index.ts';
-import { eventually, onEachDatabase } from './world.ts';
+import { eventually } from './cluster.ts';
+import { onEachDatabase } from './world.ts';
 
 const LINES = 600;
 const KILLS = 4;
 
-onEachDatabase('a batch', (world) => {
+const folder = mkdtempSync(join(tmpdir(), 'batches-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const suite: Parameters<typeof onEachDatabase>[1] = (world) => {
   it('[E-10] goes on wherever its processes are killed, and has each line once', async () => {
     const { cluster, model } = world;
     const asked = new Map<string, number>();
@@ -40,7 +47,7 @@ onEachDatabase('a batch', (world) => {
       await victim?.kill();
       await cluster.fill(3);
     }
-    const over = await eventually('the batch is completed', async () => ((await completed()).status === 'completed') || undefined);
+    const over = await eventually('the batch is completed', async () => (await completed()).status === 'completed' || undefined);
     expect(over).toBe(true);
     const [node] = cluster.without();
     const reader = clientOf(node.url);
@@ -52,4 +59,6 @@ onEachDatabase('a batch', (world) => {
     const repeats = [...asked.values()].reduce((sum, count) => sum + count - 1, 0);
     expect([asked.size, repeats <= KILLS * 8 * 2]).toEqual([LINES, true]);
   });
-});
+};
+
+onEachDatabase('a batch', suite, { folder });

@@ -102,7 +102,7 @@ describe('a batch', () => {
     const listed: string[] = [];
     for await (const { id } of client.batches.list({ limit: 2 })) listed.push(id);
     expect(listed).toEqual(ids.toReversed());
-    const page = await client.batches.list({ limit: 1, after: ids[2] });
+    const page = await client.batches.list({ limit: 1, after: String(ids[2]) });
     expect([page.data.map(({ id }) => id), page.has_more]).toEqual([[ids[1]], true]);
     await expect(client.batches.cancel(String(ids[0]))).rejects.toMatchObject({ status: 400, param: 'batch_id' });
   });

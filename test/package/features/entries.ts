@@ -10,6 +10,7 @@ import {
   responsesRouter,
   type Upstream,
 } from 'express-open-responses';
+import { type BatchesOptions, batchesApi, batchesRouter } from 'express-open-responses/batches';
 import { memoryLedger, type TokenBudget, tokenBudget, type UsageLedger } from 'express-open-responses/budgets';
 import {
   type CodeRuntime,
@@ -53,6 +54,7 @@ import {
   vectorStoresRouter,
 } from 'express-open-responses/vector-stores';
 import { type SearchEngine, searxng, webSearch } from 'express-open-responses/web-search';
+import { createWebhooks, type Webhooks } from 'express-open-responses/webhooks';
 import {
   type AttachedWebSocket,
   attachResponsesWebSocket,
