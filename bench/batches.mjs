@@ -28,7 +28,14 @@ async function node({ redisPort, modelURL, folder }) {
   const upstream = chatCompletionsUpstream({ baseURL: modelURL, apiKey: 'key' });
   const responses = responsesRouter({ upstream, logger: false });
   const engine = bullmqEngine({ connection: client, queueName: 'batches', lockMs: 5000 });
-  const batches = batchesRouter({ files, store, engine, stateKey: 'a key of sixteen bytes', apis: [responses], logger: false });
+  const batches = batchesRouter({
+    files,
+    store,
+    engine,
+    stateKey: 'a key of sixteen bytes',
+    apis: [responses],
+    logger: false,
+  });
   const server = express().use('/v1', filesRouter({ files }), batches, responses).listen(0, '127.0.0.1');
   await once(server, 'listening');
   let most = 0;
@@ -64,7 +71,11 @@ async function message(child, name) {
 async function run(lines, processes) {
   const folder = mkdtempSync(join(tmpdir(), 'bench-batches-'));
   const redisPort = await freePort();
-  const redis = spawn('redis-server', ['--port', String(redisPort), '--save', '', '--appendonly', 'no', '--bind', '127.0.0.1'], { stdio: 'ignore' });
+  const redis = spawn(
+    'redis-server',
+    ['--port', String(redisPort), '--save', '', '--appendonly', 'no', '--bind', '127.0.0.1'],
+    { stdio: 'ignore' },
+  );
   const answer = (id) =>
     JSON.stringify({
       ...{ id: `chatcmpl-${id}`, object: 'chat.completion', created: 0, model: 'scripted' },
@@ -87,7 +98,12 @@ async function run(lines, processes) {
     const [url] = await Promise.all(nodes.map((child) => message(child, 'url')));
     const headers = { authorization: 'Bearer bench' };
     const input = Array.from({ length: lines }, (_, index) =>
-      JSON.stringify({ custom_id: `${index}`, method: 'POST', url: '/v1/responses', body: { model: 'scripted', input: `Question ${index}` } }),
+      JSON.stringify({
+        custom_id: `${index}`,
+        method: 'POST',
+        url: '/v1/responses',
+        body: { model: 'scripted', input: `Question ${index}` },
+      }),
     ).join('\n');
     const form = new FormData();
     form.append('purpose', 'batch');
@@ -96,7 +112,9 @@ async function run(lines, processes) {
     const began = performance.now();
     const body = JSON.stringify({ input_file_id: file.id, endpoint: '/v1/responses', completion_window: '24h' });
     const type = { 'content-type': 'application/json' };
-    let batch = await (await fetch(`${url}/batches`, { method: 'POST', headers: { ...headers, ...type }, body })).json();
+    let batch = await (
+      await fetch(`${url}/batches`, { method: 'POST', headers: { ...headers, ...type }, body })
+    ).json();
     while (!['completed', 'failed', 'expired', 'cancelled'].includes(batch.status)) {
       await pause(50);
       batch = await (await fetch(`${url}/batches/${batch.id}`, { headers })).json();

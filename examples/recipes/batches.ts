@@ -13,7 +13,11 @@ const scope = (req: express.Request) => req.get('x-tenant') ?? 'nobody';
 
 // Your database. Hosts of your own network may receive, too.
 const endpoints = new Map<string, readonly WebhookEndpoint[]>();
-const guard = egressGuard({ allow: [{ host: '127.0.0.1' }], schemes: ['http', 'https'], ports: [443, Number(process.env.HOOK_PORT ?? 443)] });
+const guard = egressGuard({
+  allow: [{ host: '127.0.0.1' }],
+  schemes: ['http', 'https'],
+  ports: [443, Number(process.env.HOOK_PORT ?? 443)],
+});
 const webhooks = createWebhooks({ endpoints: (tenant) => endpoints.get(tenant) ?? [], store, guard });
 
 const responses = responsesRouter({ upstream, store, files, scope, webhooks });

@@ -3,6 +3,7 @@
 import type { BatchStore } from '../apis/batches/batch-records.ts';
 import { batchRoutes } from '../apis/batches/endpoints/routes.ts';
 import { batchLimits, type SomeBatchLimits } from '../apis/batches/limits.ts';
+import type { Webhooks } from '../engine/webhooks/webhooks.ts';
 import type { BackgroundEngine } from '../ports/background/background-engine.ts';
 import type { FileStore } from '../ports/files/file-store.ts';
 import { checkOptions, type OptionCheck, withMethods } from '../ports/host/options-check.ts';
@@ -17,7 +18,6 @@ import { isFileStore, isWebhooks, type PlainOptions, plainChecks, plainSettings 
 import { settingsStore } from './options/settings-store.ts';
 import { type ReportedRoutes, reported } from './reported-routes.ts';
 import { type ServedApi, servedRoutes } from './served-routes.ts';
-import type { Webhooks } from '../engine/webhooks/webhooks.ts';
 
 /** What batches are made of; `undefined` means omitted. */
 export interface BatchesOptions extends PlainOptions {
@@ -57,7 +57,8 @@ export const batchesChecks: Readonly<Record<string, OptionCheck>> = {
   store: withMethods('get', 'put', 'delete'),
   engine: withMethods('start', 'submit', 'release', 'close'),
   upstream: (value) =>
-    withMethods('stream', 'pass')(value) === true || 'an upstream that passes requests on, such as chatCompletionsUpstream()',
+    withMethods('stream', 'pass')(value) === true ||
+    'an upstream that passes requests on, such as chatCompletionsUpstream()',
   // Checked separately: the message that names a bad value would show the key.
   stateKey: () => true,
   webhooks: isWebhooks,

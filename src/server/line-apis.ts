@@ -1,8 +1,8 @@
 /** The APIs of a host as they answer the lines of batches. */
 
-import type { LineApis, LineReply, LineRequest } from '../apis/batches/settings.ts';
 import type { RestoredRequest } from '../apis/background/stored-request.ts';
-import { type Limits } from '../ports/limits.ts';
+import type { LineApis, LineReply, LineRequest } from '../apis/batches/settings.ts';
+import type { Limits } from '../ports/limits.ts';
 import type { Upstream, UpstreamCall } from '../ports/upstream.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
@@ -58,7 +58,14 @@ async function passOn(
   const own = { 'content-type': 'application/json', accept: 'application/json' };
   const model = typeof fields.model === 'string' ? fields.model : '';
   const call: UpstreamCall = { signal, headers, limits, note: () => {} };
-  const request = { method: 'POST', path, headers: own, body: Buffer.from(JSON.stringify(fields)), model, renamed: bytes };
+  const request = {
+    method: 'POST',
+    path,
+    headers: own,
+    body: Buffer.from(JSON.stringify(fields)),
+    model,
+    renamed: bytes,
+  };
   // The cast: checked by the caller.
   const answer = await (upstream as Upstream & Required<Pick<Upstream, 'pass'>>).pass(request, call);
   return wholeReply({ status: answer.status, headers: {}, body: '', bytes: answer.body }, maxBytes);
@@ -71,8 +78,7 @@ async function wholeReply({ status, headers, body, bytes }: Reply, maxBytes: num
   for await (const piece of bytes ?? (typeof body === 'string' ? [body] : body)) {
     const buffer = Buffer.from(piece);
     length += buffer.length;
-    if (length > maxBytes)
-      throw new ApiError('output_too_large', `The answer has more than ${maxBytes} bytes.`);
+    if (length > maxBytes) throw new ApiError('output_too_large', `The answer has more than ${maxBytes} bytes.`);
     pieces.push(buffer);
   }
   return { status, headers, body: Buffer.concat(pieces).toString('utf8') };

@@ -31,8 +31,15 @@ const suite: Parameters<typeof onEachDatabase>[1] = (world) => {
         body: { model: 'fake-model', input: `line-${index}` },
       }),
     );
-    const file = await client.files.create({ file: await toFile(Buffer.from(lines.join('\n')), 'in.jsonl'), purpose: 'batch' });
-    const batch = await client.batches.create({ input_file_id: file.id, endpoint: '/v1/responses', completion_window: '24h' });
+    const file = await client.files.create({
+      file: await toFile(Buffer.from(lines.join('\n')), 'in.jsonl'),
+      purpose: 'batch',
+    });
+    const batch = await client.batches.create({
+      input_file_id: file.id,
+      endpoint: '/v1/responses',
+      completion_window: '24h',
+    });
     const completed = async () => {
       const [node] = cluster.without();
       const { status, request_counts } = await clientOf(node.url).batches.retrieve(batch.id);
@@ -47,14 +54,24 @@ const suite: Parameters<typeof onEachDatabase>[1] = (world) => {
       await victim?.kill();
       await cluster.fill(3);
     }
-    const over = await eventually('the batch is completed', async () => (await completed()).status === 'completed' || undefined);
+    const over = await eventually(
+      'the batch is completed',
+      async () => (await completed()).status === 'completed' || undefined,
+    );
     expect(over).toBe(true);
     const [node] = cluster.without();
     const reader = clientOf(node.url);
     const done = await reader.batches.retrieve(batch.id);
     const text = await (await reader.files.content(String(done.output_file_id))).text();
-    const ids = text.split('\n').filter((each) => each !== '').map((each) => JSON.parse(each).custom_id as string);
-    expect([done.request_counts, ids.length, new Set(ids).size]).toEqual([{ total: LINES, completed: LINES, failed: 0 }, LINES, LINES]);
+    const ids = text
+      .split('\n')
+      .filter((each) => each !== '')
+      .map((each) => JSON.parse(each).custom_id as string);
+    expect([done.request_counts, ids.length, new Set(ids).size]).toEqual([
+      { total: LINES, completed: LINES, failed: 0 },
+      LINES,
+      LINES,
+    ]);
     // Those that a killed process was waiting for, or had not kept yet: at most 8 of each of its parts.
     const repeats = [...asked.values()].reduce((sum, count) => sum + count - 1, 0);
     expect([asked.size, repeats <= KILLS * 8 * 2]).toEqual([LINES, true]);

@@ -65,7 +65,11 @@ export function isVerified({ url, verification }: WebhookEndpoint, scope: string
 export async function verifyEndpoint(
   scope: string,
   { url, secret }: Pick<WebhookEndpoint, 'url' | 'secret'>,
-  { fetcher, sealer, signal }: { readonly fetcher: WebhookFetcher; readonly sealer: Sealer; readonly signal: AbortSignal },
+  {
+    fetcher,
+    sealer,
+    signal,
+  }: { readonly fetcher: WebhookFetcher; readonly sealer: Sealer; readonly signal: AbortSignal },
 ): Promise<string> {
   if (!isEndpoint({ url, secret })) throw unverified('its secret must be whsec_ and 24 to 64 bytes in base64');
   const [challenge, id] = [randomBytes(24).toString('base64url'), `evt_${randomBytes(16).toString('hex')}`];

@@ -1,5 +1,12 @@
 /** What is to be delivered to one endpoint about one response or batch: its events in order, and how far they have come. */
-import { fromStore, type ResponseKey, type ResponseStore, replaceIn, type StoredResponse, storedVersion } from '../../ports/store.ts';
+import {
+  fromStore,
+  type ResponseKey,
+  type ResponseStore,
+  replaceIn,
+  type StoredResponse,
+  storedVersion,
+} from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { SentEvent } from './events.ts';
 
@@ -65,7 +72,8 @@ export async function changeOutbox(
     const outbox = edit(outboxIn(stored));
     if (!outbox) return outboxIn(stored);
     const version = storedVersion(stored);
-    if (await fromStore(() => replaceIn(store, record(key, outbox, stored.createdAt, version + 1), version))) return outbox;
+    if (await fromStore(() => replaceIn(store, record(key, outbox, stored.createdAt, version + 1), version)))
+      return outbox;
   }
   const cause = new Error('Other processes change the same webhook all the time.');
   throw new ApiError('store_error', 'The store of responses failed.', { cause });

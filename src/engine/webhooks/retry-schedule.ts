@@ -12,7 +12,12 @@ const GIVEN_UP_MS = 3 * 24 * 60 * 60_000;
  */
 export function nextAttemptMs(
   failures: number,
-  { now, eventAt, random, wantedMs = 0 }: {
+  {
+    now,
+    eventAt,
+    random,
+    wantedMs = 0,
+  }: {
     readonly now: number;
     readonly eventAt: number;
     readonly random: number;

@@ -16,7 +16,12 @@ export function isWebhookSecret(value: unknown): value is string {
 }
 
 /** The headers of a delivery; `at` is in milliseconds since the epoch. */
-export function signedHeaders(id: string, at: number, payload: string, secrets: WebhookSecrets): Record<string, string> {
+export function signedHeaders(
+  id: string,
+  at: number,
+  payload: string,
+  secrets: WebhookSecrets,
+): Record<string, string> {
   const timestamp = String(Math.floor(at / 1000));
   const signatures = [secrets].flat().map((secret) => {
     const key = Buffer.from(secret.slice(PREFIX.length), 'base64');

@@ -14,8 +14,8 @@ import { addDelivery, readDeliveries, type WebhookDelivery } from './deliveries.
 import {
   type EndpointsOf,
   endpointKey,
-  readEndpoints,
   isVerified,
+  readEndpoints,
   verifyEndpoint,
   type WebhookEndpoint,
   type WebhookFetcher,
@@ -187,7 +187,12 @@ class Deliverer implements BackgroundWorker {
   }
 
   /** Sends the event once. Rejects only if the signal is aborted. */
-  private async deliver(scope: string, outbox: Outbox, event: SentEvent, signal: AbortSignal): Promise<WebhookDelivery> {
+  private async deliver(
+    scope: string,
+    outbox: Outbox,
+    event: SentEvent,
+    signal: AbortSignal,
+  ): Promise<WebhookDelivery> {
     const { endpoints, sealer, timeoutMs } = this.settings;
     const found = await readEndpoints(endpoints, scope);
     const endpoint = found.find((each) => endpointKey(each) === outbox.endpoint);
@@ -201,7 +206,8 @@ class Deliverer implements BackgroundWorker {
     }
     const answer = await this.post(endpoint, outbox, event, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
     signal.throwIfAborted();
-    if (answer.error === null) return { ...about, outcome: 'delivered', status: answer.status, error: null, nextAt: null };
+    if (answer.error === null)
+      return { ...about, outcome: 'delivered', status: answer.status, error: null, nextAt: null };
     const now = Date.now();
     const schedule = { now, eventAt: event.at, random: Math.random(), wantedMs: answer.wantedMs };
     const pauseMs = answer.status === GONE ? undefined : nextAttemptMs(outbox.failures + 1, schedule);
@@ -215,7 +221,11 @@ class Deliverer implements BackgroundWorker {
     { subject }: Outbox,
     event: SentEvent,
     signal: AbortSignal,
-  ): Promise<{ readonly status: number | null; readonly error: string | null; readonly wantedMs?: number | undefined }> {
+  ): Promise<{
+    readonly status: number | null;
+    readonly error: string | null;
+    readonly wantedMs?: number | undefined;
+  }> {
     const payload = webhookPayload(event, { id: subject });
     const headers = signedHeaders(event.id, Date.now(), payload, secret);
     try {

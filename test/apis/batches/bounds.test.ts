@@ -1,8 +1,8 @@
 /** Tenants that share a process with a greedy one, and the memory that large batches take. */
 import { createHash } from 'node:crypto';
+import { batchLimits } from '../../../src/apis/batches/limits.ts';
 import { readLines } from '../../../src/apis/batches/lines/read-lines.ts';
 import { validateInput } from '../../../src/apis/batches/lines/validate-input.ts';
-import { batchLimits } from '../../../src/apis/batches/limits.ts';
 import { tokenBudget } from '../../../src/policies/budgets/index.ts';
 import { chatCompletion } from '../../../src/testing/index.ts';
 import { expectLinearWork } from '../../support/linear-work.ts';
@@ -24,11 +24,15 @@ describe('a greedy batch', () => {
     let isOpen = false;
     const waiting: (() => void)[] = [];
     app.model.reply(async ({ body }) => {
-      if (JSON.stringify(body).includes('greedy') && !isOpen) await new Promise<void>((resolve) => waiting.push(resolve));
+      if (JSON.stringify(body).includes('greedy') && !isOpen)
+        await new Promise<void>((resolve) => waiting.push(resolve));
       return { body: chatCompletion('Yes.') };
     });
     const [greedy, other] = [app.client('greedy'), app.client('other')];
-    const batch = await create(greedy, Array.from({ length: 1000 }, (_, index) => line(`greedy ${index}`)));
+    const batch = await create(
+      greedy,
+      Array.from({ length: 1000 }, (_, index) => line(`greedy ${index}`)),
+    );
     while (waiting.length < 4) await new Promise((resolve) => setTimeout(resolve, 10));
     // All places are taken: the next one that is free goes round, and not to the lines that have waited for longer.
     const single = other.responses.create({ model: 'fake-model', input: 'one' });
@@ -53,14 +57,23 @@ describe('a greedy batch', () => {
     const budget = tokenBudget({ limits: { requests: { points: 3, duration: 2 * 24 * 3600 } } });
     app = await startBatchesApp({ router: { budget }, batches: { limits: { lineAttempts: 1, parallelLines: 1 } } });
     const client = app.client();
-    const over = await ended(client, await create(client, Array.from({ length: 6 }, (_, index) => line(`${index}`))));
+    const over = await ended(
+      client,
+      await create(
+        client,
+        Array.from({ length: 6 }, (_, index) => line(`${index}`)),
+      ),
+    );
     expect([over.request_counts, app.model.requests.length]).toEqual([{ total: 6, completed: 3, failed: 3 }, 3]);
   });
 
   it('[E-10] of many parts is answered, and counted while it runs', async () => {
     app = await startBatchesApp();
     const client = app.client();
-    const batch = await create(client, Array.from({ length: 1300 }, (_, index) => line(`${index}`)));
+    const batch = await create(
+      client,
+      Array.from({ length: 1300 }, (_, index) => line(`${index}`)),
+    );
     const running = await until(client, batch.id, ({ request_counts }) => Number(request_counts?.completed) > 0);
     expect(running.request_counts?.total).toBe(1300);
     const over = await ended(client, batch);

@@ -49,22 +49,36 @@ describe('a batch', () => {
 
   it('[E-10] names a hundred faults at most', async () => {
     app = await startBatchesApp();
-    const faults = await faultsOf(Array.from({ length: 300 }, () => 'not JSON'), app.client());
+    const faults = await faultsOf(
+      Array.from({ length: 300 }, () => 'not JSON'),
+      app.client(),
+    );
     expect([faults.length, faults[99]]).toEqual([100, ['invalid_json_line', 100, null]]);
   });
 
   it('[E-10] with too many lines, a line that is too long, or none at all fails', async () => {
     app = await startBatchesApp({ batches: { limits: { lines: 2, lineBytes: 200 } } });
     const client = app.client();
-    expect(await faultsOf(['1', '2', '3'].map((id) => line(id)), client)).toEqual([['maximum_requests_exceeded', null, null]]);
-    expect(await faultsOf([line('1'), line('2', { input: 'x'.repeat(200) })], client)).toEqual([['line_too_long', 2, null]]);
+    expect(
+      await faultsOf(
+        ['1', '2', '3'].map((id) => line(id)),
+        client,
+      ),
+    ).toEqual([['maximum_requests_exceeded', null, null]]);
+    expect(await faultsOf([line('1'), line('2', { input: 'x'.repeat(200) })], client)).toEqual([
+      ['line_too_long', 2, null],
+    ]);
     expect(await faultsOf([' ', ''], client)).toEqual([['empty_file', null, null]]);
   });
 
   it('[E-10] is refused for a file of another purpose, for too long a file, for an endpoint that is not served, and for other terms', async () => {
     app = await startBatchesApp({ batches: { limits: { inputBytes: 300 }, upstream: undefined } });
     const client = app.client();
-    const ok = { input_file_id: await upload(client, [line('1')]), endpoint: '/v1/responses', completion_window: '24h' } as const;
+    const ok = {
+      input_file_id: await upload(client, [line('1')]),
+      endpoint: '/v1/responses',
+      completion_window: '24h',
+    } as const;
     const file = await client.files.create({ file: new File(['x'], 'x.txt'), purpose: 'user_data' });
     const long = await upload(client, [line('1', { input: 'x'.repeat(300) })]);
     const refusals: readonly (readonly [body: object, status: number, param: string])[] = [
@@ -78,9 +92,19 @@ describe('a batch', () => {
       [{ ...ok, output_expires_after: { anchor: 'created_at', seconds: 1 } }, 400, 'output_expires_after.seconds'],
     ];
     for (const [body, status, param] of refusals)
-      await expect(client.batches.create(body as never)).rejects.toMatchObject({ status, param: expect.stringContaining(param.split('.')[0] ?? '') });
-    const answer = await fetch(`${app.url}/batches`, { method: 'POST', headers: { cookie: 'a=b', 'content-type': 'application/json' }, body: JSON.stringify(ok) });
-    expect([answer.status, ((await answer.json()) as { error: { code: string } }).error.code]).toEqual([400, 'tenant_unknown']);
+      await expect(client.batches.create(body as never)).rejects.toMatchObject({
+        status,
+        param: expect.stringContaining(param.split('.')[0] ?? ''),
+      });
+    const answer = await fetch(`${app.url}/batches`, {
+      method: 'POST',
+      headers: { cookie: 'a=b', 'content-type': 'application/json' },
+      body: JSON.stringify(ok),
+    });
+    expect([answer.status, ((await answer.json()) as { error: { code: string } }).error.code]).toEqual([
+      400,
+      'tenant_unknown',
+    ]);
   });
 
   it('[E-10] has an answer with an error for a line that its API refuses', async () => {
@@ -117,9 +141,13 @@ describe('a batch', () => {
       ...['expired', { total: 2, completed: 1, failed: 0 }, 'number'],
     ]);
     expect((await results(client, over.output_file_id)).map(({ custom_id }) => custom_id)).toEqual(['a']);
-    expect((await results(client, over.error_file_id)).map(({ custom_id, response, error }) => [custom_id, response, error.code])).toEqual([
-      ['b', null, 'batch_expired'],
-    ]);
+    expect(
+      (await results(client, over.error_file_id)).map(({ custom_id, response, error }) => [
+        custom_id,
+        response,
+        error.code,
+      ]),
+    ).toEqual([['b', null, 'batch_expired']]);
   });
 
   it('[E-10] whose answers are larger than allowed has errors for the lines beyond', async () => {
@@ -153,7 +181,12 @@ describe('a batch', () => {
     const client = app.client();
     const input_file_id = await upload(client, [line('1')]);
     const output_expires_after = { anchor: 'created_at', seconds: 3600 } as const;
-    const batch = await client.batches.create({ input_file_id, endpoint: '/v1/responses', completion_window: '24h', output_expires_after });
+    const batch = await client.batches.create({
+      input_file_id,
+      endpoint: '/v1/responses',
+      completion_window: '24h',
+      output_expires_after,
+    });
     const file = await client.files.retrieve(String((await ended(client, batch)).output_file_id));
     expect(Number(file.expires_at) - file.created_at).toBe(3600);
   });

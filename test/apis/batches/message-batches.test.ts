@@ -11,7 +11,11 @@ type Json = any;
 
 async function send(path: string, body?: object, key = 'alice', method = body ? 'POST' : 'GET') {
   const headers = { 'x-api-key': key, 'anthropic-version': '2023-06-01', 'content-type': 'application/json' };
-  const response = await fetch(`${app.url}/messages/batches${path}`, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
+  const response = await fetch(`${app.url}/messages/batches${path}`, {
+    method,
+    headers,
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  });
   const text = await response.text();
   const isOne = response.headers.get('content-type')?.startsWith('application/json');
   return { status: response.status, json: (isOne ? JSON.parse(text) : undefined) as Json, text };
@@ -43,9 +47,18 @@ describe('a batch of messages', () => {
     expect([status, batch]).toEqual([
       200,
       {
-        ...{ id: expect.stringMatching(/^msgbatch_[0-9a-f]{32}$/), type: 'message_batch', processing_status: 'in_progress' },
+        ...{
+          id: expect.stringMatching(/^msgbatch_[0-9a-f]{32}$/),
+          type: 'message_batch',
+          processing_status: 'in_progress',
+        },
         request_counts: { processing: 2, succeeded: 0, errored: 0, canceled: 0, expired: 0 },
-        ...{ created_at: expect.any(String), expires_at: expect.any(String), ended_at: null, cancel_initiated_at: null },
+        ...{
+          created_at: expect.any(String),
+          expires_at: expect.any(String),
+          ended_at: null,
+          cancel_initiated_at: null,
+        },
         ...{ archived_at: null, results_url: null },
       },
     ]);
@@ -61,7 +74,10 @@ describe('a batch of messages', () => {
       ...['b', 'errored', 'error', 'invalid_request_error'],
     ]);
     expect((await send('')).json).toMatchObject({ data: [{ id: batch.id }], has_more: false, first_id: batch.id });
-    expect((await send(`/${batch.id}`, undefined, 'alice', 'DELETE')).json).toEqual({ id: batch.id, type: 'message_batch_deleted' });
+    expect((await send(`/${batch.id}`, undefined, 'alice', 'DELETE')).json).toEqual({
+      id: batch.id,
+      type: 'message_batch_deleted',
+    });
     expect((await send(`/${batch.id}`)).status).toBe(404);
     expect([await app.files.usage(defaultScope(new Headers({ 'x-api-key': 'alice' })))]).toEqual([
       { files: 0, bytes: 0 },
@@ -72,12 +88,19 @@ describe('a batch of messages', () => {
     app = await startBatchesApp({ batches: { limits: { parallelLines: 1 } } });
     app.model.reply({ body: chatCompletion('First.') }, { hang: true });
     const { json: batch } = await send('', { requests: ['a', 'b', 'c'].map((id) => order(id)) });
-    while ((await send(`/${batch.id}`)).json.request_counts.succeeded === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    while ((await send(`/${batch.id}`)).json.request_counts.succeeded === 0)
+      await new Promise((resolve) => setTimeout(resolve, 20));
     expect((await send(`/${batch.id}/results`)).status).toBe(400);
     expect((await send(`/${batch.id}`, undefined, 'alice', 'DELETE')).status).toBe(400);
     const { json: cancelling } = await send(`/${batch.id}/cancel`, {});
     expect(['canceling', 'ended']).toContain(cancelling.processing_status);
-    expect((await ended(batch.id)).request_counts).toEqual({ processing: 0, succeeded: 1, errored: 0, canceled: 2, expired: 0 });
+    expect((await ended(batch.id)).request_counts).toEqual({
+      processing: 0,
+      succeeded: 1,
+      errored: 0,
+      canceled: 2,
+      expired: 0,
+    });
     expect((await resultsOf(batch.id)).map(({ custom_id, result }) => [custom_id, result.type])).toEqual([
       ['a', 'succeeded'],
       ['b', 'canceled'],
@@ -95,10 +118,26 @@ describe('a batch of messages', () => {
 
   it('[E-10] with a bad request is refused in Anthropic’s words, and that of another tenant is not found', async () => {
     app = await startBatchesApp();
-    for (const requests of [[], [order('a b')], [order('a'), order('a')], [{ custom_id: 'a' }], [null], [order('a', { stream: true })], 'x'])
-      expect(await send('', { requests })).toMatchObject({ status: 400, json: { type: 'error', error: { type: 'invalid_request_error' } } });
+    for (const requests of [
+      [],
+      [order('a b')],
+      [order('a'), order('a')],
+      [{ custom_id: 'a' }],
+      [null],
+      [order('a', { stream: true })],
+      'x',
+    ])
+      expect(await send('', { requests })).toMatchObject({
+        status: 400,
+        json: { type: 'error', error: { type: 'invalid_request_error' } },
+      });
     const { json: batch } = await send('', { requests: [order('a')] });
-    for (const [path, method] of [['', 'GET'], ['/cancel', 'POST'], ['/results', 'GET'], ['', 'DELETE']] as const)
+    for (const [path, method] of [
+      ['', 'GET'],
+      ['/cancel', 'POST'],
+      ['/results', 'GET'],
+      ['', 'DELETE'],
+    ] as const)
       expect(await send(`/${batch.id}${path}`, method === 'POST' ? {} : undefined, 'bob', method)).toMatchObject({
         status: 404,
         json: { type: 'error', error: { type: 'not_found_error' } },

@@ -27,7 +27,9 @@ describe('a batch', () => {
     expect(times).toEqual(times.toSorted((a, b) => a - b));
     expect(Number(expires_at) - created_at).toBe(24 * 3600);
     const lines = await results(client, over.output_file_id);
-    expect(lines.map(({ custom_id, error, response }) => [custom_id, error, response.status_code, response.body.status])).toEqual([
+    expect(
+      lines.map(({ custom_id, error, response }) => [custom_id, error, response.status_code, response.body.status]),
+    ).toEqual([
       ['one', null, 200, 'completed'],
       ['two', null, 200, 'completed'],
     ]);
@@ -51,7 +53,7 @@ describe('a batch', () => {
     const [embedded] = await results(client, (await ended(client, embeddings)).output_file_id);
     expect(embedded?.response.body).toEqual({ object: 'list', data: [{ index: 0, embedding: [1] }] });
     const last = app.model.requests.at(-1);
-    expect([last?.path, (last?.body as { input: string }).input]).toEqual(['/v1/embeddings', 'e']);
+    expect([last?.path, last?.body]).toEqual(['/v1/embeddings', expect.objectContaining({ input: 'e' })]);
   });
 
   it('[E-10] whose model fails on the third line has that among its errors, and answers the others', async () => {
@@ -62,14 +64,17 @@ describe('a batch', () => {
         : { body: chatCompletion('Yes.') },
     );
     const client = app.client();
-    const batch = await create(client, ['l1', 'l2', 'l3', 'l4'].map((id) => line(id)));
+    const batch = await create(
+      client,
+      ['l1', 'l2', 'l3', 'l4'].map((id) => line(id)),
+    );
     const over = await ended(client, batch);
     expect([over.status, over.request_counts]).toEqual(['completed', { total: 4, completed: 3, failed: 1 }]);
     expect((await results(client, over.output_file_id)).map(({ custom_id }) => custom_id)).toEqual(['l1', 'l2', 'l4']);
     const errors = await results(client, over.error_file_id);
-    expect(errors.map(({ custom_id, response }) => [custom_id, response.status_code, response.body.error.message])).toEqual([
-      ['l3', 503, expect.stringContaining('No.')],
-    ]);
+    expect(
+      errors.map(({ custom_id, response }) => [custom_id, response.status_code, response.body.error.message]),
+    ).toEqual([['l3', 503, expect.stringContaining('No.')]]);
     // Once more than it failed: another attempt may have had an answer.
     expect(app.model.requests.filter(({ body }) => JSON.stringify(body).includes('l3'))).toHaveLength(2);
   });

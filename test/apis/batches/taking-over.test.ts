@@ -103,27 +103,41 @@ function answerOnly(count: number): () => void {
 }
 
 describe('a batch', () => {
-  it.each(['freeze', 'kill'] as const)('[E-10] goes on in another process after a %s: no finished line is repeated, none is lost', async (how) => {
-    const queue = new SharedQueue();
-    const [one, other] = [queue.engine(), queue.engine()];
-    const [store, files] = [sharedStore(), memoryFiles()];
-    const open = answerOnly(25);
-    const first = await start(one, store, files);
-    const second = await start(other, store, files);
-    const client = second.client();
-    const batch = await create(client, LINES.map((id) => line(id)));
-    await until(client, batch.id, ({ request_counts }) => request_counts?.completed === 25);
-    open();
-    queue[how](one);
-    const over = await ended(client, batch);
-    expect([over.status, over.request_counts, over.error_file_id]).toEqual(['completed', { total: 40, completed: 40, failed: 0 }, null]);
-    const found = await results(client, over.output_file_id);
-    expect(found.map(({ custom_id }) => custom_id)).toEqual(LINES.toSorted());
-    // Those that the first process was waiting for are asked again: 8 of a part at a time.
-    const repeated = [...asked()].filter(([, count]) => count > 1);
-    expect([asked().size, repeated.length <= 8, repeated.every(([, count]) => count === 2)]).toEqual([40, true, true]);
-    expect([...first.errors, ...second.errors]).toEqual([]);
-  });
+  it.each(['freeze', 'kill'] as const)(
+    '[E-10] goes on in another process after a %s: no finished line is repeated, none is lost',
+    async (how) => {
+      const queue = new SharedQueue();
+      const [one, other] = [queue.engine(), queue.engine()];
+      const [store, files] = [sharedStore(), memoryFiles()];
+      const open = answerOnly(25);
+      const first = await start(one, store, files);
+      const second = await start(other, store, files);
+      const client = second.client();
+      const batch = await create(
+        client,
+        LINES.map((id) => line(id)),
+      );
+      await until(client, batch.id, ({ request_counts }) => request_counts?.completed === 25);
+      open();
+      queue[how](one);
+      const over = await ended(client, batch);
+      expect([over.status, over.request_counts, over.error_file_id]).toEqual([
+        'completed',
+        { total: 40, completed: 40, failed: 0 },
+        null,
+      ]);
+      const found = await results(client, over.output_file_id);
+      expect(found.map(({ custom_id }) => custom_id)).toEqual(LINES.toSorted());
+      // Those that the first process was waiting for are asked again: 8 of a part at a time.
+      const repeated = [...asked()].filter(([, count]) => count > 1);
+      expect([asked().size, repeated.length <= 8, repeated.every(([, count]) => count === 2)]).toEqual([
+        40,
+        true,
+        true,
+      ]);
+      expect([...first.errors, ...second.errors]).toEqual([]);
+    },
+  );
 
   it('[E-10] ends once, with the results of the process that has it, whatever one that comes back late writes', async () => {
     const queue = new SharedQueue();
@@ -148,7 +162,10 @@ describe('a batch', () => {
     await start(one, store, slow);
     const second = await start(other, store, files);
     const client = second.client();
-    const batch = await create(client, LINES.map((id) => line(id)));
+    const batch = await create(
+      client,
+      LINES.map((id) => line(id)),
+    );
     const over = await ended(client, batch);
     release();
     const names = async () => (await client.files.list()).data.map(({ purpose }) => purpose).toSorted();
@@ -164,7 +181,10 @@ describe('a batch', () => {
     const [store, files] = [memoryStore(), memoryFiles()];
     const open = answerOnly(25);
     const first = await startBatchesApp({ model, store, files, batches: { stateKey: 'a key of sixteen bytes' } });
-    const batch = await create(first.client(), LINES.map((id) => line(id)));
+    const batch = await create(
+      first.client(),
+      LINES.map((id) => line(id)),
+    );
     await until(first.client(), batch.id, ({ request_counts }) => request_counts?.completed === 25);
     open();
     await first.close();

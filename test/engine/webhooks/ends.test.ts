@@ -8,7 +8,7 @@ import type { Webhooks } from '../../../src/webhooks.ts';
 import { type BatchesApp, create, ended, line, startBatchesApp } from '../../apis/batches/batches-app.ts';
 import { type App, startApp } from '../../support/app.ts';
 import { listening } from '../../support/listening.ts';
-import { Receiver, startWebhooks, unwrap, until } from './webhooks-world.ts';
+import { Receiver, startWebhooks, until, unwrap } from './webhooks-world.ts';
 
 let receiver: Receiver;
 let model: FakeUpstream;
@@ -52,10 +52,15 @@ describe('a response in the background', () => {
     await post(`${url}/responses`, { ...QUESTION, background: false });
     const ids = [(await post(`${url}/responses`, QUESTION)).id];
     await until(() => receiver.events.length === 1);
-    model.reply({ body: [chatChunk({ content: 'cut' }), chatChunk({}, { finish_reason: 'length' } as never), 'data: [DONE]\n\n'] });
+    model.reply({
+      body: [chatChunk({ content: 'cut' }), chatChunk({}, { finish_reason: 'length' } as never), 'data: [DONE]\n\n'],
+    });
     ids.push((await post(`${url}/responses`, QUESTION)).id);
     await until(() => receiver.events.length === 2);
-    model.reply({ status: 400, body: '{"error":{"message":"No.","type":"invalid_request_error","param":null,"code":null}}' });
+    model.reply({
+      status: 400,
+      body: '{"error":{"message":"No.","type":"invalid_request_error","param":null,"code":null}}',
+    });
     ids.push((await post(`${url}/responses`, QUESTION)).id);
     await until(() => receiver.events.length === 3);
     model.reply({ hang: true });
@@ -88,7 +93,12 @@ describe('a batch', () => {
     await until(() => receiver.events.length === 4);
     const told = receiver.events.map(({ event }) => `${event.type} ${event.data.id}`);
     expect(told.toSorted()).toEqual(
-      [`batch.completed ${ids[0]}`, `batch.failed ${ids[1]}`, `batch.cancelled ${cancelled.id}`, `batch.expired ${expired.id}`].toSorted(),
+      [
+        `batch.completed ${ids[0]}`,
+        `batch.failed ${ids[1]}`,
+        `batch.cancelled ${cancelled.id}`,
+        `batch.expired ${expired.id}`,
+      ].toSorted(),
     );
   });
 });

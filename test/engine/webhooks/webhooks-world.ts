@@ -16,7 +16,9 @@ export interface Received {
 }
 
 /** How the receiver answers: with a status and a body, or never. */
-export type Answer = { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string } | 'hang';
+export type Answer =
+  | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
+  | 'hang';
 
 /** A server that receives. */
 export class Receiver {
@@ -74,12 +76,22 @@ export async function startWebhooks(
   receiver: Receiver,
   { tenants = ['alice'], ...options }: Partial<WebhooksOptions> & { readonly tenants?: readonly string[] } = {},
   events?: readonly string[],
-): Promise<{ readonly webhooks: Webhooks; readonly secret: string; readonly endpoints: WebhookEndpoint[]; readonly errors: string[] }> {
+): Promise<{
+  readonly webhooks: Webhooks;
+  readonly secret: string;
+  readonly endpoints: WebhookEndpoint[];
+  readonly errors: string[];
+}> {
   const secret = newSecret();
   const errors: string[] = [];
   const endpoints: WebhookEndpoint[] = [];
   const { hostname, port } = new URL(receiver.url);
-  const guard = egressGuard({ allow: [{ host: hostname }], schemes: ['http'], ports: [Number(port)], timeoutMs: 10_000 });
+  const guard = egressGuard({
+    allow: [{ host: hostname }],
+    schemes: ['http'],
+    ports: [Number(port)],
+    timeoutMs: 10_000,
+  });
   const webhooks = createWebhooks({
     endpoints: (scope) => endpoints.filter((_, index) => tenants[index] === scope),
     ...{ guard, store: memoryStore(), logger: false, stateKey: 'a key of sixteen bytes' },

@@ -4,7 +4,7 @@ import { nextAttemptMs } from '../../../src/engine/webhooks/retry-schedule.ts';
 import { memoryStore } from '../../../src/index.ts';
 import { egressGuard } from '../../../src/tools/egress/index.ts';
 import { createWebhooks, type Webhooks } from '../../../src/webhooks.ts';
-import { newSecret, Receiver, startWebhooks, unwrap, until } from './webhooks-world.ts';
+import { newSecret, Receiver, startWebhooks, until, unwrap } from './webhooks-world.ts';
 
 let receiver: Receiver;
 let webhooks: Webhooks | undefined;
@@ -49,7 +49,8 @@ describe('a webhook', () => {
     world.endpoints[0] = { ...world.endpoints[0], url: receiver.url, secret: secrets };
     await webhooks.publish(EVENT);
     await until(() => receiver.events.length === 1);
-    for (const secret of secrets) expect(await unwrap(receiver.events[0] as never, secret)).toMatchObject({ type: EVENT.type });
+    for (const secret of secrets)
+      expect(await unwrap(receiver.events[0] as never, secret)).toMatchObject({ type: EVENT.type });
   });
 
   it('[E-11] is sent to no endpoint that is not verified, or is verified for another tenant or URL; that is noted', async () => {
@@ -59,7 +60,11 @@ describe('a webhook', () => {
     const refused = [
       { url: receiver.url, secret: world.secret },
       { url: `${receiver.url}/other`, secret: world.secret, verification: endpoint?.verification },
-      { url: receiver.url, secret: world.secret, verification: await webhooks.verify('bob', { url: receiver.url, secret: world.secret }) },
+      {
+        url: receiver.url,
+        secret: world.secret,
+        verification: await webhooks.verify('bob', { url: receiver.url, secret: world.secret }),
+      },
     ];
     for (const [place, each] of refused.entries()) {
       world.endpoints.splice(0, 1, each as never);
@@ -85,7 +90,8 @@ describe('a webhook', () => {
       { url: 'https://127.0.0.1:1/', secret: world.secret },
       { url: 'not a URL', secret: world.secret },
     ];
-    for (const endpoint of wrong) await expect(verify('alice', endpoint)).rejects.toMatchObject({ code: 'webhook_unverified' });
+    for (const endpoint of wrong)
+      await expect(verify('alice', endpoint)).rejects.toMatchObject({ code: 'webhook_unverified' });
   });
 
   it('[E-11] follows no redirect, not even to this machine, and is not sent to a private address by default', async () => {
@@ -99,7 +105,9 @@ describe('a webhook', () => {
     expect([delivery?.outcome, delivery?.status, inside.received]).toEqual(['failed', 307, []]);
     const guarded = createWebhooks({ endpoints: () => [], logger: false, guard: egressGuard() });
     for (const url of [inside.url, inside.url.replace('http:', 'https:'), 'https://169.254.169.254/'])
-      await expect(guarded.verify('alice', { url, secret: newSecret() })).rejects.toMatchObject({ code: 'webhook_unverified' });
+      await expect(guarded.verify('alice', { url, secret: newSecret() })).rejects.toMatchObject({
+        code: 'webhook_unverified',
+      });
     await guarded.close();
     expect(inside.received).toEqual([]);
     await inside.close();
@@ -112,7 +120,11 @@ describe('a webhook', () => {
     await webhooks.publish(EVENT);
     await until(async () => (await world.webhooks.deliveries('alice')).length === 1);
     const [delivery] = await webhooks.deliveries('alice');
-    expect([delivery?.outcome, delivery?.status, Number(delivery?.nextAt) > Number(delivery?.at)]).toEqual(['failed', null, true]);
+    expect([delivery?.outcome, delivery?.status, Number(delivery?.nextAt) > Number(delivery?.at)]).toEqual([
+      'failed',
+      null,
+      true,
+    ]);
   });
 
   it('[E-11] whose slow receiver has many does not hold up that of another tenant', async () => {
@@ -145,7 +157,12 @@ describe('a webhook', () => {
     receiver.answer = () => ({ status: 410 });
     await webhooks.publish(EVENT);
     await until(async () => (await world.webhooks.deliveries('alice')).length === 1);
-    expect((await webhooks.deliveries('alice'))[0]).toMatchObject({ outcome: 'given_up', status: 410, nextAt: null, attempt: 1 });
+    expect((await webhooks.deliveries('alice'))[0]).toMatchObject({
+      outcome: 'given_up',
+      status: 410,
+      nextAt: null,
+      attempt: 1,
+    });
   });
 
   it('[E-11] is among the last fifty deliveries of its tenant', async () => {
@@ -183,10 +200,18 @@ describe('a webhook whose receiver is down for five minutes', () => {
         return new Response('', { status: 200 });
       },
     };
-    const own = createWebhooks({ endpoints: () => endpoints, guard, store: memoryStore(), logger: false, stateKey: 'a key of sixteen bytes' });
+    const own = createWebhooks({
+      endpoints: () => endpoints,
+      guard,
+      store: memoryStore(),
+      logger: false,
+      stateKey: 'a key of sixteen bytes',
+    });
     const url = 'https://receiver.example/';
     endpoints.push({ url, secret, verification: await own.verify('alice', { url, secret }) });
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'performance', 'setInterval', 'clearInterval'] });
+    jest.useFakeTimers({
+      doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'performance', 'setInterval', 'clearInterval'],
+    });
     isUp = false;
     await own.publish(EVENT);
     await own.publish({ ...EVENT, type: 'response.failed' });
@@ -198,8 +223,15 @@ describe('a webhook whose receiver is down for five minutes', () => {
     // 5, 10, 20 … seconds: neither every second nor once an hour.
     expect([during > 4, during < 10]).toEqual([true, true]);
     expect(types).toEqual([...Array(sent.length - 1).fill('response.completed'), 'response.failed']);
-    expect([new Set(sent.slice(0, -1).map(({ id }) => id)).size, new Set(sent.map(({ at }) => at)).size > 4]).toEqual([1, true]);
-    expect((await own.deliveries('alice')).slice(0, 3).map(({ outcome }) => outcome)).toEqual(['delivered', 'delivered', 'failed']);
+    expect([new Set(sent.slice(0, -1).map(({ id }) => id)).size, new Set(sent.map(({ at }) => at)).size > 4]).toEqual([
+      1,
+      true,
+    ]);
+    expect((await own.deliveries('alice')).slice(0, 3).map(({ outcome }) => outcome)).toEqual([
+      'delivered',
+      'delivered',
+      'failed',
+    ]);
     await own.close();
   });
 

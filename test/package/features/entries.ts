@@ -141,6 +141,13 @@ export const refused = (error: unknown): string | undefined => (error instanceof
 export const suites = [containers, chatChunk, startFakeUpstream, storeContract, textStream, upstreamContract, z.object];
 export const closed: Promise<void> = webSocket.close();
 
+const batchOptions: BatchesOptions = { files, apis: [router], limits: { lines: 1000 } };
+export const webhooks: Webhooks = createWebhooks({ endpoints: () => [] });
+export const batches = [
+  batchesRouter({ ...batchOptions, scope: () => 'one' }),
+  batchesApi({ ...batchOptions, webhooks }),
+];
+
 const documentOptions: DocumentTextOptions = { maxPages: 100 };
 export const documents: TextReader = documentText(documentOptions);
 export const withDocuments = responsesRouter({ documents });

@@ -41,7 +41,9 @@ export class MessageBatchEndpoints {
     const key = { scope, id: newBatchId('msgbatch') };
     const input = { scope, id: newFileId() };
     const details = () => ({ filename: `${key.id}_input.jsonl`, purpose: 'batch', contentType: 'application/jsonl' });
-    await fromFiles(() => settings.files.put({ ...input, createdAt: Date.now(), content: inputPieces(orders), details }));
+    await fromFiles(() =>
+      settings.files.put({ ...input, createdAt: Date.now(), content: inputPieces(orders), details }),
+    );
     const state: BatchState = {
       kind: 'msgbatch',
       endpoint: ENDPOINT,
@@ -67,7 +69,8 @@ export class MessageBatchEndpoints {
 
   async list(request: EndpointRequest): Promise<JsonReply> {
     const { scope, query } = request;
-    const limit = query.limit === undefined ? DEFAULT_LIMIT : /^\d{1,4}$/.test(String(query.limit)) ? Number(query.limit) : 0;
+    const limit =
+      query.limit === undefined ? DEFAULT_LIMIT : /^\d{1,4}$/.test(String(query.limit)) ? Number(query.limit) : 0;
     if (limit < 1 || limit > MAX_LIMIT)
       throw new ApiError('invalid_value', `limit: expected a whole number from 1 to ${MAX_LIMIT}.`, { param: 'limit' });
     const cursor = (value: unknown) => (value === undefined ? undefined : String(value));
@@ -101,10 +104,15 @@ export class MessageBatchEndpoints {
       throw new ApiError('batch_in_progress', message, { param: 'message_batch_id' });
     }
     const fileId = state.outputFileId;
-    const file = fileId === undefined ? undefined : await fromFiles(() => this.settings.files.get({ scope, id: fileId }));
+    const file =
+      fileId === undefined ? undefined : await fromFiles(() => this.settings.files.get({ scope, id: fileId }));
     const bytes = file && (await fromFiles(() => this.settings.files.read(file)));
     if (!file || !bytes) throw batchNotFound(id, 'message_batch_id');
-    const headers = { 'content-type': 'application/x-jsonl', 'content-length': String(file.bytes), 'cache-control': 'private, no-store' };
+    const headers = {
+      'content-type': 'application/x-jsonl',
+      'content-length': String(file.bytes),
+      'cache-control': 'private, no-store',
+    };
     return { status: 200, headers, body: '', bytes };
   }
 

@@ -47,7 +47,8 @@ export function readMessageOrders(given: unknown, limits: Limits, maxLines: numb
   const result = schemas().messages.safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
   const { requests } = result.data;
-  if (requests.length === 0) throw new ApiError('invalid_value', 'requests: at least one request is required.', { param: 'requests' });
+  if (requests.length === 0)
+    throw new ApiError('invalid_value', 'requests: at least one request is required.', { param: 'requests' });
   if (requests.length > maxLines) {
     const message = `requests: at most ${maxLines} requests are allowed.`;
     throw new ApiError('array_above_max_length', message, { param: 'requests' });
@@ -57,10 +58,12 @@ export function readMessageOrders(given: unknown, limits: Limits, maxLines: numb
     const fail = (name: string, why: string): ApiError =>
       new ApiError('invalid_value', `requests.${index}.${name}: ${why}`, { param: `requests[${index}].${name}` });
     const { custom_id: id, params } = request ?? {};
-    if (typeof id !== 'string' || !CUSTOM_ID.test(id)) throw fail('custom_id', 'expected 1 to 64 letters, digits, hyphens and underscores.');
+    if (typeof id !== 'string' || !CUSTOM_ID.test(id))
+      throw fail('custom_id', 'expected 1 to 64 letters, digits, hyphens and underscores.');
     if (ids.has(id)) throw fail('custom_id', `'${id}' is there twice; it must be unique in the batch.`);
     ids.add(id);
-    if (typeof params !== 'object' || params === null || Array.isArray(params)) throw fail('params', 'expected an object.');
+    if (typeof params !== 'object' || params === null || Array.isArray(params))
+      throw fail('params', 'expected an object.');
     // The cast: just checked.
     const order: MessageOrder = { custom_id: id, params: params as JsonObject };
     if (order.params.stream) throw fail('params.stream', 'a request of a batch cannot be streamed.');

@@ -1,5 +1,5 @@
 /** The routes of both batch APIs, and how they end. */
-import { type Handler, endpointFor } from '../../endpoint/endpoint.ts';
+import { endpointFor, type Handler } from '../../endpoint/endpoint.ts';
 import { ANTHROPIC } from '../../endpoint/models.ts';
 import type { Route } from '../../endpoint/routes.ts';
 import { BatchRecords } from '../batch-records.ts';
@@ -25,8 +25,16 @@ export function batchRoutes(settings: BatchesSettings): readonly Route[] {
     { method: 'POST', path: '/messages/batches', endpoint: onMessages((request) => messages.create(request)) },
     { method: 'GET', path: '/messages/batches', endpoint: onMessages((request) => messages.list(request)) },
     { method: 'GET', path: '/messages/batches/:id', endpoint: onMessages((request) => messages.retrieve(request)) },
-    { method: 'POST', path: '/messages/batches/:id/cancel', endpoint: onMessages((request) => messages.cancel(request)) },
-    { method: 'GET', path: '/messages/batches/:id/results', endpoint: onMessages((request) => messages.results(request)) },
+    {
+      method: 'POST',
+      path: '/messages/batches/:id/cancel',
+      endpoint: onMessages((request) => messages.cancel(request)),
+    },
+    {
+      method: 'GET',
+      path: '/messages/batches/:id/results',
+      endpoint: onMessages((request) => messages.results(request)),
+    },
     { method: 'DELETE', path: '/messages/batches/:id', endpoint: onMessages((request) => messages.remove(request)) },
   ];
 }

@@ -52,7 +52,8 @@ export async function answerLine(
     const body = jsonIn(reply.body);
     const code = isRecord(body) && isRecord(body.error) ? body.error.code : undefined;
     const mayPass = PASSING.has(reply.status) && !LASTING.has(code);
-    if (!mayPass || (attempt >= lineAttempts && !NO_PLACE.has(code))) return { status: reply.status, body: body ?? null };
+    if (!mayPass || (attempt >= lineAttempts && !NO_PLACE.has(code)))
+      return { status: reply.status, body: body ?? null };
     const pauseMs = retryAfterMs(reply.headers) ?? retryMs * 2 ** Math.min(attempt - 1, 10);
     if (!NO_PLACE.has(code)) attempt += 1;
     place.leave();

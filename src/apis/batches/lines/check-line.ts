@@ -35,9 +35,14 @@ export function readOrder({ text }: Pick<InputLine, 'text'>, endpoint: string, m
     return fault('invalid_url', message, 'url');
   }
   if (!isRecord(body)) return fault('invalid_request', "Invalid type for 'body': expected an object.", 'body');
-  if (body.stream) return fault('invalid_request', "A request of a batch cannot be streamed: leave out 'stream'.", 'body.stream');
+  if (body.stream)
+    return fault('invalid_request', "A request of a batch cannot be streamed: leave out 'stream'.", 'body.stream');
   if (body.background)
-    return fault('invalid_request', "A request of a batch cannot be in the background: leave out 'background'.", 'body.background');
+    return fault(
+      'invalid_request',
+      "A request of a batch cannot be in the background: leave out 'background'.",
+      'body.background',
+    );
   return { customId, body };
 }
 

@@ -33,7 +33,11 @@ export function resultLine(kind: BatchKind, { requestId, customId, status, body 
 }
 
 /** The result of a line that was not answered. */
-export function unansweredLine(kind: BatchKind, why: Unanswered, { requestId, customId }: Omit<LineResult, 'status' | 'body'>): string {
+export function unansweredLine(
+  kind: BatchKind,
+  why: Unanswered,
+  { requestId, customId }: Omit<LineResult, 'status' | 'body'>,
+): string {
   if (kind === 'msgbatch') return messageLine(customId, { type: why === 'expired' ? 'expired' : 'canceled' });
   const error =
     why === 'expired'

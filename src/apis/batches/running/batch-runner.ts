@@ -148,8 +148,7 @@ export class BatchRunner implements BackgroundWorker {
   }
 
   private async giveBack(batch: Batch): Promise<void> {
-    const edit = ({ state }: Batch) =>
-      state.lease?.owner === this.owner ? { ...state, lease: undefined } : undefined;
+    const edit = ({ state }: Batch) => (state.lease?.owner === this.owner ? { ...state, lease: undefined } : undefined);
     await this.records.change(batch, edit).catch((error) => this.onError(error));
   }
 

@@ -6,7 +6,16 @@ import type { Batch } from '../batch.ts';
 
 /** What belongs to the other request's body or connection. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
-  ...['accept', 'accept-encoding', 'connection', 'content-encoding', 'content-length', 'content-type', 'expect', 'host'],
+  ...[
+    'accept',
+    'accept-encoding',
+    'connection',
+    'content-encoding',
+    'content-length',
+    'content-type',
+    'expect',
+    'host',
+  ],
   ...['idempotency-key', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'x-request-id'],
   ...['x-stainless-retry-count', 'x-stainless-read-timeout', 'x-stainless-timeout'],
 ]);

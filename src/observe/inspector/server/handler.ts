@@ -123,7 +123,8 @@ async function sendData(
       return sendJson(res, 200, await upstreamView(observer.upstreams));
     case 'webhooks': {
       const tenant = query.get('tenant');
-      if (!settings.webhooks) return sendJson(res, 404, { error: 'The inspector has no webhooks: set its option webhooks.' });
+      if (!settings.webhooks)
+        return sendJson(res, 404, { error: 'The inspector has no webhooks: set its option webhooks.' });
       if (tenant === null) return sendJson(res, 400, { error: "Name the tenant: '?tenant=…'." });
       return sendJson(res, 200, { deliveries: await settings.webhooks.deliveries(tenant) });
     }

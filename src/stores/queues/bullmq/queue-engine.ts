@@ -89,8 +89,7 @@ export class QueueEngine implements BackgroundEngine {
   async submit(key: ResponseKey, { delayMs = 0 }: SubmitTerms = {}): Promise<void> {
     if (this.isReleased) throw new Error('bullmqEngine: the engine is released and takes no more responses');
     // With room it is the next job to be claimed, and this process the first to ask for it.
-    const mayClaim =
-      delayMs <= 0 && this.failures.worker !== undefined && this.clock.isRight && this.slots.tryTake();
+    const mayClaim = delayMs <= 0 && this.failures.worker !== undefined && this.clock.isRight && this.slots.tryTake();
     const session = await withTimeout(this.add(key, mayClaim, delayMs), SUBMITS_WITHIN_MS, () => TOO_LATE).catch(
       (error: unknown) => {
         if (mayClaim) this.slots.giveBack();
