@@ -70,7 +70,7 @@ function isServed(value: unknown): value is ServedApi {
 }
 
 /** The routes of batches, and the end of their work in this process. */
-export interface BatchesRoutes extends ReportedRoutes {
+interface BatchesRoutes extends ReportedRoutes {
   /** Gives back what runs, for other processes or the next start, and closes the engine. May be called twice. */
   drain(): Promise<void>;
 }

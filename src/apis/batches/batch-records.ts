@@ -24,7 +24,7 @@ export interface BatchStore extends ResponseStore {
 }
 
 /** Some batches of a tenant. */
-export interface BatchPage {
+interface BatchPage {
   readonly batches: readonly Batch[];
   readonly hasMore: boolean;
 }

@@ -34,7 +34,7 @@ export interface LineApis {
 }
 
 /** Tells the owner of a batch that it has ended. */
-export interface BatchEvents {
+interface BatchEvents {
   /** Resolves once the event is kept; the same event may be published again. */
   publish(event: { readonly scope: string; readonly subject: string; readonly type: string }): Promise<void>;
 }

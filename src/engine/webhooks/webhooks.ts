@@ -46,7 +46,7 @@ export interface Webhooks {
 }
 
 /** What webhooks need of the host. */
-export interface WebhookSettings {
+interface WebhookSettings {
   readonly engine: BackgroundEngine;
   readonly store: ResponseStore;
   readonly endpoints: EndpointsOf;

@@ -7,7 +7,7 @@ import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import type { BatchUsage } from '../batch.ts';
 
 /** An answered line. */
-export interface LineResult {
+interface LineResult {
   readonly requestId: string;
   readonly customId: string;
   readonly status: number;
@@ -16,7 +16,7 @@ export interface LineResult {
 }
 
 /** Why a line was not answered. */
-export type Unanswered = 'cancelled' | 'expired';
+type Unanswered = 'cancelled' | 'expired';
 
 /** The result of a line that was answered, whether or not with an error. */
 export function resultLine(kind: BatchKind, { requestId, customId, status, body }: LineResult): string {

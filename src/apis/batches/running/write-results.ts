@@ -13,7 +13,7 @@ const PAGE_BYTES = 1024 * 1024;
 const PIECE_BYTES = 64 * 1024;
 
 /** The files of a batch that has ended. */
-export interface ResultFiles {
+interface ResultFiles {
   readonly outputFileId?: string | undefined;
   readonly errorFileId?: string | undefined;
 }
