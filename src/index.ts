@@ -22,5 +22,6 @@ export type { NodeHandler } from './hosts/node/handler-answer.ts';
 export type { NodeRequest, ScopeOf } from './hosts/node/node-request.ts';
 export type { ServerProtocol } from './ports/tool-provider.ts';
 export type { Failure } from './server/requests/health.ts';
+export type { ApiRequest, ServedApi } from './server/served-routes.ts';
 export type { RouterStatus } from './server/status.ts';
 export { inProcessEngine } from './stores/queues/in-process/in-process-engine.ts';
