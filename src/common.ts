@@ -5,12 +5,12 @@ export type { CompactionOptions } from './engine/compaction/settings.ts';
 export type { DrainOptions } from './engine/request/activity.ts';
 export type { TokenOptions } from './engine/tokens/settings.ts';
 export type { TextCounter } from './engine/tokens/tokenizer.ts';
-export { toWebHandler, type WebHandler, type WebHandlerOptions } from './hosts/web/to-web-handler.ts';
 export type { WebhookDelivery } from './engine/webhooks/deliveries.ts';
 export type { WebhookEndpoint } from './engine/webhooks/endpoints.ts';
 export type { WebhookEvent } from './engine/webhooks/events.ts';
 export type { WebhookSecrets } from './engine/webhooks/sign.ts';
 export type { Webhooks } from './engine/webhooks/webhooks.ts';
+export { toWebHandler, type WebHandler, type WebHandlerOptions } from './hosts/web/to-web-handler.ts';
 export type {
   BackgroundEngine,
   BackgroundWorker,
