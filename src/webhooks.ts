@@ -1,6 +1,6 @@
 /** Webhooks: tells tenants of the end of their responses in the background and of their batches, in the form of Standard Webhooks. */
 export type { WebhookDelivery } from './engine/webhooks/deliveries.ts';
-export type { EndpointsOf, WebhookEndpoint, WebhookFetcher } from './engine/webhooks/endpoints.ts';
+export type { EndpointSource, WebhookEndpoint, WebhookFetcher } from './engine/webhooks/endpoints.ts';
 export { WEBHOOK_EVENTS, type WebhookEvent, type WebhookEventType } from './engine/webhooks/events.ts';
 export type { WebhookSecrets } from './engine/webhooks/sign.ts';
 export type { Webhooks } from './engine/webhooks/webhooks.ts';

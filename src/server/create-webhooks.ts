@@ -1,6 +1,6 @@
 /** Makes the webhooks of a host out of an engine, a store and a guard for outgoing requests. */
 
-import type { EndpointsOf, WebhookFetcher } from '../engine/webhooks/endpoints.ts';
+import type { EndpointSource, WebhookFetcher } from '../engine/webhooks/endpoints.ts';
 import { openWebhooks, type Webhooks } from '../engine/webhooks/webhooks.ts';
 import type { BackgroundEngine } from '../ports/background/background-engine.ts';
 import type { Hooks } from '../ports/hooks.ts';
@@ -24,7 +24,7 @@ import { settingsStore } from './options/settings-store.ts';
 /** What webhooks are made of; `undefined` means omitted. */
 export interface WebhooksOptions {
   /** The endpoints of a tenant, as the host keeps them; asked before each delivery. */
-  readonly endpoints: EndpointsOf;
+  readonly endpoints: EndpointSource;
   /** Where events wait. It should be that of the routers. Default: the bounded memory store of the process. */
   readonly store?: ResponseStore | undefined;
   /**

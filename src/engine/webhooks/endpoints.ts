@@ -29,7 +29,7 @@ export interface WebhookEndpoint {
 }
 
 /** The endpoints of a tenant. */
-export type EndpointsOf = (scope: string) => MaybePromise<readonly WebhookEndpoint[]>;
+export type EndpointSource = (scope: string) => MaybePromise<readonly WebhookEndpoint[]>;
 
 /** Further ones of a tenant are left out. */
 const MAX_ENDPOINTS = 16;
@@ -41,7 +41,7 @@ export function endpointKey({ url }: Pick<WebhookEndpoint, 'url'>): string {
 }
 
 /** The tenant's endpoints, as far as they are ones. Rejects if the host's function does. */
-export async function readEndpoints(read: EndpointsOf, scope: string): Promise<readonly WebhookEndpoint[]> {
+export async function readEndpoints(read: EndpointSource, scope: string): Promise<readonly WebhookEndpoint[]> {
   const found: unknown = await read(scope);
   if (!Array.isArray(found)) return [];
   return found.slice(0, MAX_ENDPOINTS).filter(isEndpoint);

@@ -12,7 +12,7 @@ import { webhookRecordId } from '../../protocol/ids.ts';
 import { thrownText } from '../../protocol/record.ts';
 import { addDelivery, readDeliveries, type WebhookDelivery } from './deliveries.ts';
 import {
-  type EndpointsOf,
+  type EndpointSource,
   endpointKey,
   isVerified,
   readEndpoints,
@@ -49,7 +49,7 @@ export interface Webhooks {
 interface WebhookSettings {
   readonly engine: BackgroundEngine;
   readonly store: ResponseStore;
-  readonly endpoints: EndpointsOf;
+  readonly endpoints: EndpointSource;
   readonly fetcher: WebhookFetcher & { close?(): Promise<void> };
   readonly sealer: Sealer;
   readonly hooks: Reports;

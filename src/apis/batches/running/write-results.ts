@@ -28,7 +28,7 @@ export async function writeResults(
   const { state } = batch;
   const { completed } = endedCounts(state);
   const write = (id: string, wantsOutput: boolean) =>
-    putFile(settings.files, batch, id, wantsOutput, resultsOf(batch, wantsOutput, records, settings));
+    putFile(settings.files, batch, id, wantsOutput, readResults(batch, wantsOutput, records, settings));
   if (state.kind === 'msgbatch') {
     if (state.total === 0) return {};
     await write(outputId, true);
@@ -77,7 +77,7 @@ async function* filePieces(lines: AsyncIterable<string>): AsyncGenerator<Uint8Ar
 }
 
 /** The lines of one of the files; lines that were not answered are among the errors, or with Anthropic's among all. */
-async function* resultsOf(
+async function* readResults(
   batch: Batch,
   wantsOutput: boolean,
   { log }: BatchRecords,
