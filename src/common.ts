@@ -1,13 +1,23 @@
 /** The names that the entries with and without Express have in common, in one list. */
 
 export type { RestoredRequest } from './apis/background/stored-request.ts';
-export type { Api, ApiHost, ApiStatus, OpenApi } from './apis/endpoint/api.ts';
+export type { Api, ApiHost, ApiStatus, EndpointFinder, InnerRequest, OpenApi } from './apis/endpoint/api.ts';
 export type { CompactionOptions } from './engine/compaction/settings.ts';
 export type { DrainOptions } from './engine/request/activity.ts';
 export type { NodeHeaders } from './engine/request/endpoint-request.ts';
 export type { TextCounter } from './engine/tokens/tokenizer.ts';
+export type { WebhookDelivery } from './engine/webhooks/deliveries.ts';
+export type { WebhookEndpoint } from './engine/webhooks/endpoints.ts';
+export type { WebhookEvent } from './engine/webhooks/events.ts';
+export type { WebhookSecrets } from './engine/webhooks/sign.ts';
+export type { Webhooks } from './engine/webhooks/webhooks.ts';
 export type { AnyRequest, WebSocketRequest } from './hosts/node/host-requests.ts';
-export type { BackgroundEngine, BackgroundWorker, ClaimedRun } from './ports/background/background-engine.ts';
+export type {
+  BackgroundEngine,
+  BackgroundWorker,
+  ClaimedRun,
+  SubmitTerms,
+} from './ports/background/background-engine.ts';
 export type {
   ClaimedLog,
   EventLog,
@@ -130,14 +140,11 @@ export type { JsonObject } from './protocol/record.ts';
 export type { Reply } from './protocol/reply.ts';
 export type { CallIdForm } from './protocol/tool-calls/names/call-ids.ts';
 export type { SchemaDialect } from './protocol/tool-schemas/dialects.ts';
+export type { CloseOptions } from './server/apis-end.ts';
+export type { ApisOptions, ObservingInspector } from './server/apis-options.ts';
+export type { OpenStatus } from './server/apis-status.ts';
 export type { ClosableServer } from './server/close-parts.ts';
-export type {
-  ApisOptions,
-  CloseOptions,
-  ObservingInspector,
-  OpenResponses,
-  OpenStatus,
-} from './server/open-apis.ts';
+export type { OpenResponses } from './server/open-apis.ts';
 export type { BackgroundOptions } from './server/options/background-options.ts';
 export type { HeartbeatOptions } from './server/options/heartbeat-options.ts';
 export type {

@@ -56,6 +56,11 @@ const RECORD_PREFIXES = {
   storedChat: 'stored_chat_',
   /** A call that needs approval, by the item that requests it. */
   pendingCall: 'approval_',
+  /** A batch, which has its own id. */
+  batch: 'batch_',
+  msgbatch: 'msgbatch_',
+  /** What is to be delivered to an endpoint of webhooks about a response or a batch; and a tenant's last deliveries. */
+  webhook: 'webhook_',
 } as const;
 
 /** The store key of such a record. Some model servers write kilobytes into a call's id: such ids are replaced by their digest. */
@@ -66,9 +71,18 @@ export function recordKey(kind: keyof typeof RECORD_PREFIXES, id: string): strin
 /** The store key of the list of a tenant's stored chat completions, which is kept as a conversation. */
 export const CHAT_LIST_ID = 'list_of_stored_chats';
 
-/** Whether a client's conversation may have the id: the store also holds the list of stored chat completions. */
+/** The store keys of the lists of a tenant's batches, which are kept as conversations: of each API, and of those that have not ended. */
+export const BATCH_LIST_IDS = {
+  batch: 'list_of_batches',
+  msgbatch: 'list_of_message_batches',
+  active: 'list_of_active_batches',
+} as const;
+
+const LISTS: ReadonlySet<string> = new Set([CHAT_LIST_ID, ...Object.values(BATCH_LIST_IDS)]);
+
+/** Whether a client's conversation may have the id: the store also holds lists of other things. */
 export function isConversationId(id: string): boolean {
-  return isId(id) && id !== CHAT_LIST_ID;
+  return isId(id) && !LISTS.has(id);
 }
 
 /** Whether a response may be stored under this id, foreign ids included: the store also holds other records. */
@@ -130,6 +144,8 @@ const OBJECT_PREFIXES = {
   part: 'part_',
   vectorStore: 'vs_',
   fileBatch: 'vsfb_',
+  batch: 'batch_',
+  msgbatch: 'msgbatch_',
 } as const;
 
 /** The id of a new object of a client's. */
@@ -137,9 +153,17 @@ export function newObjectId(kind: keyof typeof OBJECT_PREFIXES): string {
   return `${OBJECT_PREFIXES[kind]}${randomSeed()}`;
 }
 
-const OBJECT_IDS = { file: /^file-[0-9a-f]{32}$/, vectorStore: /^vs(?:fb)?_[0-9a-f]{32}$/ };
+/** Whose API a batch of requests belongs to: OpenAI's or Anthropic's. */
+export type BatchKind = 'batch' | 'msgbatch';
 
-/** Whether an uploaded file may have the id, or a vector store or a batch of its files: others reach no store. */
+const OBJECT_IDS = {
+  file: /^file-[0-9a-f]{32}$/,
+  vectorStore: /^vs(?:fb)?_[0-9a-f]{32}$/,
+  batch: /^batch_[0-9a-f]{32}$/,
+  msgbatch: /^msgbatch_[0-9a-f]{32}$/,
+};
+
+/** Whether an uploaded file may have the id, or a vector store, a batch of its files, or a batch of requests: others reach no store. */
 export function isObjectId(kind: keyof typeof OBJECT_IDS, id: string): boolean {
   return OBJECT_IDS[kind].test(id);
 }

@@ -40,7 +40,8 @@ export class ResponsesEndpoints {
     this.settings = settings;
     this.turns = settings.turns;
     this.followers = new Followers(settings.limits);
-    const engine = settings.engine ?? inProcessEngine();
+    const own = settings.engine ?? inProcessEngine();
+    const engine = settings.webhooks ? settings.webhooks.watch(own, settings.store) : own;
     this.background = new BackgroundRuns({ ...settings, engine }, this.turns, (request, life, resumed) =>
       prepareForBackground(request, withTakeover(settingsFor(settings, request)), life, { isLogged: true, resumed }),
     );

@@ -1,5 +1,7 @@
 /** Routes as one function from a request to a reply, for frameworks without a router in this package. */
 
+import type { RestoredRequest } from '../apis/background/stored-request.ts';
+import type { EndpointFinder, InnerRequest } from '../apis/endpoint/api.ts';
 import { type EndpointSettings, refusalEndpoint } from '../apis/endpoint/endpoint.ts';
 import { matchPath, type Route } from '../apis/endpoint/routes.ts';
 import { type EndpointRequest, headersFrom, type NodeHeaders } from '../engine/request/endpoint-request.ts';
@@ -43,6 +45,8 @@ interface ServedApi<Req = unknown> {
   handle(request: ApiRequest<Req>): Promise<Reply> | undefined;
   /** Answers an error of the host's own as the API would: in the envelope, and reported to `hooks.onError`. */
   refuse(error: ApiError, request: ApiRequest<Req>): Promise<Reply>;
+  /** The API for requests that begin in this process. */
+  readonly endpointAt: EndpointFinder;
 }
 
 /** Serves the routes, which have been reported. */
@@ -64,18 +68,35 @@ export function servedRoutes(routes: readonly Route[], settings: ServedSettings)
     return endpoint({ ...apiRequest, ...rest });
   }
 
+  function handle(request: ApiRequest): Promise<Reply> | undefined {
+    // As every router does: a HEAD is a GET whose body the server omits.
+    const method = request.method === 'HEAD' ? 'GET' : request.method;
+    for (const route of routes) {
+      const params = route.method === method ? matchPath(route.path, request.path) : undefined;
+      if (!params) continue;
+      markRequest(request.request, 'http');
+      return answer(route, request, params);
+    }
+    return undefined;
+  }
+
   return {
-    handle(request) {
-      // As every router does: a HEAD is a GET whose body the server omits.
-      const method = request.method === 'HEAD' ? 'GET' : request.method;
-      for (const route of routes) {
-        const params = route.method === method ? matchPath(route.path, request.path) : undefined;
-        if (params) return answer(route, request, params);
-      }
-      return undefined;
+    handle,
+    endpointAt(path) {
+      const route = routes.find((each) => each.method === 'POST' && each.path === path && !each.readsBytes);
+      if (!route) return undefined;
+      return (inner) => answer(route, { method: 'POST', path, ...inner, request: restoredRequest(path, inner) }, {});
     },
-    refuse: (error, request) => refuse(error)(anonymousRequest(request)),
+    refuse(error, request) {
+      markRequest(request.request, 'http');
+      return refuse(error)(anonymousRequest(request));
+    },
   };
+}
+
+/** As after a restart: the framework's own request is gone. */
+function restoredRequest(url: string, { headers, body }: InnerRequest): RestoredRequest {
+  return { via: 'restored', method: 'POST', url, headers: Object.fromEntries(headers), body };
 }
 
 /** The request for an error, which needs no tenant. */
@@ -97,7 +118,6 @@ function toEndpointRequest(
   { query = {}, scope, signal, request, disconnect, ...rest }: ApiRequest,
   scopeOf?: ServedSettings['scope'],
 ): EndpointRequest {
-  markRequest(request, 'http');
   // Not `instanceof`: polyfills and other realms have their own `Headers`.
   const isHeaders = typeof rest.headers.get === 'function';
   // The casts: whatever has the method is no record of Node's.

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import express from 'express';
+import { batchesRouter } from '../../src/batches.ts';
 import { filesRouter, memoryFiles } from '../../src/files.ts';
 import {
   chatCompletionsRouter,
@@ -89,10 +90,12 @@ describe('docs/endpoints.md', () => {
     const embed = async (texts: readonly string[]) => texts.map(() => new Float32Array([1]));
     const index = memoryVectors();
     const vectorStores = createVectorStores({ files, index, embeddings: { name: 'none', embed }, logger: false });
+    const responses = responsesRouter(options);
     const app = express().use(
       '/v1',
-      responsesRouter(options),
+      responses,
       chatCompletionsRouter(options),
+      batchesRouter({ files, apis: [responses], store: options.store, logger: false }),
       filesRouter({ files, logger: false }),
       vectorStoresRouter({ vectorStores, logger: false }),
       passThroughRouter(options),

@@ -16,6 +16,8 @@ export interface NodeSetup {
   readonly controlURL: string;
   readonly limits: LimitOptions;
   readonly drainMs: number;
+  /** The folder of the files of all nodes, which serve files and batches then. */
+  readonly folder?: string | undefined;
 }
 
 /** A message of a node. */

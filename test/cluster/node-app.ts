@@ -1,7 +1,9 @@
 /** One node of a cluster, alone in its process: a router over the store and the engine that all nodes share; run by `cluster.ts`. */
 import { Pool } from 'pg';
 import { createClient } from 'redis';
-import { chatCompletionsUpstream, type RouterOptions, type ToolProvider } from '../../src/index.ts';
+import { batchesRouter } from '../../src/batches.ts';
+import { diskFiles, filesRouter } from '../../src/files.ts';
+import { chatCompletionsUpstream, type RouterOptions, responsesRouter, type ToolProvider } from '../../src/index.ts';
 import type { BackgroundEngine } from '../../src/ports/background/background-engine.ts';
 import type { ResponseStore, StoredResponse } from '../../src/ports/store.ts';
 import { postgresStore } from '../../src/stores/postgres/postgres-store.ts';
@@ -98,9 +100,20 @@ const options: RouterOptions = {
   limits: setup.limits,
   hooks: { onError: ({ message, cause }) => report({ type: 'error', message: `${message} ${cause ?? ''}` }) },
 };
-const { router, server, url } = await startApp({ options });
+const files = setup.folder === undefined ? undefined : diskFiles({ folder: setup.folder });
+const batches =
+  files &&
+  batchesRouter({
+    ...{ files, store, secret: options.secret, scope: () => 'one', logger: false },
+    engine: bullmqEngine({ ...engine, lockMs: LOCK_MS, queueName: 'batches' }),
+    apis: [responsesRouter({ upstream: options.upstream, logger: false, limits: setup.limits })],
+    hooks: options.hooks,
+  });
+const others = files && batches ? [filesRouter({ files, scope: () => 'one', logger: false }), batches] : [];
+const { router, server, url } = await startApp({ options, others });
 
 process.once('SIGTERM', async () => {
+  await batches?.drain();
   await router.drain({ timeoutMs: setup.drainMs, server });
   process.exit(0);
 });

@@ -35,7 +35,12 @@ export interface World {
 export function onEachDatabase(
   title: string,
   suite: (world: World) => void,
-  { durable = false, limits = {}, nodes = 3 }: { durable?: boolean; limits?: LimitOptions; nodes?: number } = {},
+  {
+    durable = false,
+    limits = {},
+    nodes = 3,
+    folder,
+  }: { durable?: boolean; limits?: LimitOptions; nodes?: number; folder?: string } = {},
 ): void {
   for (const { name, describe, start } of databases)
     describe(`${title}, on ${name}`, () => {
@@ -52,6 +57,7 @@ export function onEachDatabase(
           controlURL: world.control.url,
           limits,
           drainMs: 60_000,
+          folder,
         });
       }, 120_000);
       beforeEach(async () => {

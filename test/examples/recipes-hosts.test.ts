@@ -13,7 +13,9 @@ import {
 } from 'express-open-responses/testing';
 import OpenAI, { toFile } from 'openai';
 import type { JsonObject } from '../../src/protocol/record.ts';
+import { create, line } from '../apis/batches/batches-app.ts';
 import { embeddingsServerOf } from '../apis/vector-stores/embeddings-server.ts';
+import { newSecret, Receiver, until, unwrap } from '../engine/webhooks/webhooks-world.ts';
 import { answerOf, answerTextIn, chat, messagesIn, post, type Recipe, startRecipe, textIn, toolsIn } from './recipe.ts';
 
 const HELLO = { body: textStream('Hello!') };
@@ -207,6 +209,26 @@ describe('the recipe for uploaded files', () => {
       [200, 400],
       ["user: [The file 'prices.csv':]\n\ntea,2\ncoffee,3\nWhich is the cheapest?"],
     ]);
+  });
+});
+
+describe('the recipe for batches', () => {
+  it('[X-01] [E-10] [E-11] answers a batch, and tells the endpoint of its tenant', async () => {
+    const receiver = await Receiver.start();
+    const url = await start('batches', { FILES_FOLDER: folder, HOOK_PORT: new URL(receiver.url).port });
+    const secret = newSecret();
+    const tenant = { 'x-tenant': 'ada' };
+    expect((await post(`${url}/endpoint`, { url: receiver.url, secret }, tenant)).status).toBe(204);
+    const client = new OpenAI({ baseURL: `${url}/v1`, maxRetries: 0, apiKey: 'unused', defaultHeaders: tenant });
+    fake.reply(HELLO);
+    const batch = await create(client, [line('one')]);
+    await until(() => receiver.events.length === 1);
+    expect(await unwrap(receiver.events[0] as never, secret)).toMatchObject({
+      type: 'batch.completed',
+      data: { id: batch.id },
+    });
+    expect((await client.batches.retrieve(batch.id)).request_counts).toEqual({ total: 1, completed: 1, failed: 0 });
+    await receiver.close();
   });
 });
 

@@ -6,6 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import express from 'express';
 import { chatCompletionsUpstream, inProcessEngine, memoryStore, responsesRouter } from 'express-open-responses';
+import { batchesRouter } from 'express-open-responses/batches';
 import { filesRouter, memoryFiles } from 'express-open-responses/files';
 import { mcpTools } from 'express-open-responses/mcp';
 import { startDemoModel } from 'express-open-responses/testing';
@@ -16,9 +17,14 @@ import OpenAI from 'openai';
 const SETTLE_MS = 100;
 
 const demo = await startDemoModel();
+const uploaded = memoryFiles();
+const responses = responsesRouter({
+  upstream: chatCompletionsUpstream({ baseURL: demo.baseURL }),
+  store: memoryStore(),
+});
 const served = express()
-  .use('/v1', filesRouter({ files: memoryFiles() }))
-  .use('/v1', responsesRouter({ upstream: chatCompletionsUpstream({ baseURL: demo.baseURL }), store: memoryStore() }));
+  .use('/v1', filesRouter({ files: uploaded }))
+  .use('/v1', batchesRouter({ files: uploaded, apis: [responses], store: memoryStore() }), responses);
 await new Promise((resolve) => served.listen(Number(process.env.APP_PORT), '127.0.0.1', resolve));
 const client = new OpenAI({ baseURL: `http://127.0.0.1:${process.env.APP_PORT}/v1`, apiKey: 'any', maxRetries: 0 });
 const stream = await client.responses.create({ model: 'demo', input: 'Say hello.', background: true, stream: true });
@@ -26,6 +32,10 @@ let id = '';
 for await (const event of stream) id ||= event.response?.id ?? '';
 
 writeFileSync('report.pdf', '%PDF-1.7');
+writeFileSync(
+  'requests.jsonl',
+  '{"custom_id":"1","method":"POST","url":"/v1/responses","body":{"model":"demo","input":"Say hello."}}',
+);
 writeFileSync('mcp.json', '{"mcpServers":{}}');
 writeFileSync('servers_config.json', '{"mcpServers":{}}');
 mkdirSync('skills/greet', { recursive: true });

@@ -11,6 +11,7 @@ const RANKS: Readonly<Record<string, number>> = {
   engine: 2,
   'apis/endpoint': 3,
   'apis/responses': 4,
+  'apis/batches': 4,
   'apis/chat-completions': 4,
   'apis/conversations': 4,
   'apis/files': 4,

@@ -1,6 +1,6 @@
 /** A real Express app with one router on a free port, for tests that speak HTTP. */
 import { createServer, type Server } from 'node:http';
-import express from 'express';
+import express, { type RequestHandler } from 'express';
 import {
   chatCompletionsUpstream,
   type DrainableRouter,
@@ -18,6 +18,8 @@ export interface AppSetup {
   readonly options?: RouterOptions;
   /** Where the router is mounted; `/v1` by default. */
   readonly mount?: string;
+  /** Routers before it, at the same place. */
+  readonly others?: readonly RequestHandler[];
 }
 
 /** A running app. */
@@ -31,10 +33,10 @@ export interface App {
 }
 
 /** Starts an app on a free port of 127.0.0.1. */
-export async function startApp({ upstream, options, mount = '/v1' }: AppSetup = {}): Promise<App> {
+export async function startApp({ upstream, options, mount = '/v1', others = [] }: AppSetup = {}): Promise<App> {
   const requested = upstream && chatCompletionsUpstream({ baseURL: upstream.baseURL, apiKey: 'upstream-key' });
   const router = responsesRouter({ store: memoryStore(), upstream: requested, ...options });
-  const server = createServer(express().use(mount, router));
+  const server = createServer(express().use(mount, ...others, router));
   // A busy machine may leave a connection idle for longer than the default of 5 s just when the next request goes out on it.
   server.keepAliveTimeout = 0;
   const { url, close } = await listening(server);

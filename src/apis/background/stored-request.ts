@@ -11,16 +11,16 @@ const VERSION = 1;
 const SEAL_PURPOSE = 'request in the background';
 
 /**
- * The request that a host's functions, such as `tools` and `dialect`, receive in a process that continues a response:
- * the framework's own request is gone.
+ * The request that a host's functions, such as `tools` and `dialect`, receive in a process that continues a response, and
+ * for a line of a batch: the framework's own request is gone.
  */
 export interface RestoredRequest {
   /** Tells it from a framework's own request. */
   readonly via: 'restored';
   /** The HTTP method. */
   readonly method: 'POST';
-  /** The path below the router. */
-  readonly url: '/responses';
+  /** The path below the router: `/responses`, or that of a batch's line. */
+  readonly url: string;
   /** The headers of the original request; names are lower case. */
   readonly headers: Readonly<Record<string, string>>;
   /** The JSON body of the original request. */

@@ -1,8 +1,12 @@
 /** An API as a value: what `openResponses` serves beside the APIs of models, in every host. */
 import type { Activity } from '../../engine/request/activity.ts';
+import type { Webhooks } from '../../engine/webhooks/webhooks.ts';
+import type { BackgroundEngine } from '../../ports/background/background-engine.ts';
 import type { FileStore } from '../../ports/files/file-store.ts';
 import type { Limits } from '../../ports/limits.ts';
-import type { MaybePromise, ResponseKey } from '../../ports/store.ts';
+import type { MaybePromise, ResponseKey, ResponseStore } from '../../ports/store.ts';
+import type { Upstream } from '../../ports/upstream.ts';
+import type { Reply } from '../../protocol/reply.ts';
 import type { EndpointSettings } from './endpoint.ts';
 import type { Route } from './routes.ts';
 
@@ -23,6 +27,35 @@ export interface ApiHost extends EndpointSettings {
   readonly limits: Limits;
   /** Tells every API that an uploaded file is deleted, so that nothing made of it stays behind. */
   readonly forgetFile: (key: ResponseKey) => Promise<void>;
+  /** Asks the APIs of models beside it. */
+  readonly endpointAt: EndpointFinder;
+  /** The store as requests see it: the API's own, or that of all responses. */
+  readonly storeFor: (own: ResponseStore | undefined) => ResponseStore;
+  /** The model server; undefined for an API that is served alone. */
+  readonly upstream: Upstream | undefined;
+  /** Seals what leaves the server; undefined if the host has set none. */
+  readonly secret: string | Uint8Array | undefined;
+  /** Tells tenants of what has ended; undefined if the host has none. */
+  readonly webhooks: Webhooks | undefined;
+  /** Makes an engine that runs everything in this process. */
+  readonly processEngine: () => BackgroundEngine;
+}
+
+/**
+ * Finds what answers a `POST` to a path of an API of models, such as `/responses`, without HTTP; undefined for any other path. Only
+ * APIs that call models are asked, so that no request of this kind can begin further ones.
+ */
+export type EndpointFinder = (path: string) => ((request: InnerRequest) => Promise<Reply>) | undefined;
+
+/** A request that begins in this process, such as a line of a batch. The host's functions receive a `RestoredRequest`. */
+export interface InnerRequest {
+  /** The JSON. */
+  readonly body: unknown;
+  readonly headers: Headers;
+  /** The tenant whose request it is. */
+  readonly scope: string;
+  /** Aborted when nobody wants the answer any more: then the answer rejects. */
+  readonly signal: AbortSignal;
 }
 
 /** An API whose routes a host can serve: no route knows which host that is. */

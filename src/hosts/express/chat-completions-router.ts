@@ -2,7 +2,7 @@
 
 import type { Request } from 'express';
 import { chatRoutes } from '../../apis/chat-completions/endpoints.ts';
-import { requireChatSettings } from '../../server/open-apis.ts';
+import { requireChatSettings } from '../../server/chat-settings.ts';
 import type { HostRequest } from './host-request.ts';
 import { type DrainableRouter, type RouterOptions, routerKit } from './router.ts';
 

@@ -1,9 +1,10 @@
 /** Routes as an Express router, and error handling. */
 import type { ErrorRequestHandler, Router } from 'express';
-import type { Api, OpenApi } from '../../apis/endpoint/api.ts';
+import type { Api, EndpointFinder, OpenApi } from '../../apis/endpoint/api.ts';
 import { type EndpointSettings, refusalEndpoint } from '../../apis/endpoint/endpoint.ts';
 import type { Route } from '../../apis/endpoint/routes.ts';
 import { ApiError } from '../../protocol/errors.ts';
+import { apiHost } from '../../server/api-host.ts';
 import { type PlainOptions, type PlainSettings, plainSettings } from '../../server/options/plain-api.ts';
 import { reportedRoute } from '../../server/reported-routes.ts';
 import { discardRest } from '../node/discard-rest.ts';
@@ -16,14 +17,22 @@ interface PlainRouterOptions extends PlainOptions {
   readonly scope?: Scope<never> | undefined;
 }
 
-/** The router of an API that calls no model, served alone by the function `owner`; and the API as it was opened. */
+/**
+ * The router of an API that calls no model, served alone by the function `owner`; and the API as it was opened. It finds other APIs
+ * by `endpointAt`.
+ */
 export function plainRouter(
   owner: string,
   api: Api,
   { scope, ...options }: PlainRouterOptions,
+  endpointAt: EndpointFinder = () => undefined,
 ): { readonly router: Router; readonly open: OpenApi } {
   const settings = plainSettings(owner, options);
-  const open: OpenApi = api.open({ ...settings, forgetFile: async (key) => open.forgetFile?.(key) });
+  const host = apiHost(settings, {
+    ...{ store: undefined, upstream: undefined, secret: undefined, webhooks: undefined, endpointAt },
+    forgetFile: async (key) => open.forgetFile?.(key),
+  });
+  const open: OpenApi = api.open(host);
   const routes = open.routes.map((route) => reportedRoute(route, settings));
   // The cast: the host states what its earlier handlers make of a request.
   return { router: createRouter(routes, settings, scope as Scope | undefined), open };

@@ -1,6 +1,6 @@
 /** The parts that the routers of models share: options and shutting down. */
 import type { Request, Router } from 'express';
-import type { ModelApi } from '../../apis/endpoint/api.ts';
+import type { EndpointFinder, ModelApi } from '../../apis/endpoint/api.ts';
 import type { DrainOptions } from '../../engine/request/activity.ts';
 import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
 import { announcer } from '../../server/announce.ts';
@@ -9,6 +9,7 @@ import { coreChecks } from '../../server/options/option-checks.ts';
 import type { CoreOptions } from '../../server/options/options.ts';
 import { warnOfUnused } from '../../server/options/unused-options.ts';
 import { reportedRoute } from '../../server/reported-routes.ts';
+import { servedRoutes } from '../../server/served-routes.ts';
 import { type RouterStatus, statusReader } from '../../server/status.ts';
 import type { Scope } from './handle.ts';
 import type { HostRequest } from './host-request.ts';
@@ -35,6 +36,8 @@ export interface DrainableRouter extends Router {
    * from the store once and never asks the model; it never rejects.
    */
   status(): Promise<RouterStatus>;
+  /** Asks the router without HTTP, within its places for turns: how `batchesRouter` has its lines answered. */
+  readonly endpointAt: EndpointFinder;
 }
 
 /** The settings of a router, and how to serve routes with them. */
@@ -55,8 +58,10 @@ export function routerKit(owner: string, options: RouterOptions<never>): RouterK
   function serve({ routes, envelopeOf, drain, running }: ModelApi): DrainableRouter {
     const announce = announcer(settings, scope);
     const reported = routes.map((route) => reportedRoute(route, settings, announce));
-    const router = createRouter(reported, { ...settings, envelopeOf }, scope);
-    return Object.assign(router, { drain, status: statusReader(settings, running) });
+    const serving = { ...settings, envelopeOf };
+    const { endpointAt } = servedRoutes(reported, serving);
+    const router = createRouter(reported, serving, scope);
+    return Object.assign(router, { drain, status: statusReader(settings, running), endpointAt });
   }
 
   return { settings, serve };

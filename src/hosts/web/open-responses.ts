@@ -1,6 +1,7 @@
 /** All APIs in one call, for hosts without Express. */
 import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
-import { type ApisOptions, apisChecks, type OpenResponses, openApis, rememberApis } from '../../server/open-apis.ts';
+import { type ApisOptions, apisChecks } from '../../server/apis-options.ts';
+import { type OpenResponses, openApis, rememberApis } from '../../server/open-apis.ts';
 import type { AnyRequest } from '../node/host-requests.ts';
 import { isBasePath, webFetch } from './web-fetch.ts';
 

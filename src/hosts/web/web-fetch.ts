@@ -2,7 +2,8 @@
 import type { OptionCheck } from '../../ports/host/options-check.ts';
 import { checkScope, defaultScope, limitScope } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import type { AnyScope, OpenApis } from '../../server/open-apis.ts';
+import type { AnyScope } from '../../server/apis-options.ts';
+import type { OpenApis } from '../../server/open-apis.ts';
 import { type BodySize, UnreadAnswer } from '../../server/requests/body-room.ts';
 import { toResponse } from './to-response.ts';
 

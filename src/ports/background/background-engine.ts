@@ -1,4 +1,5 @@
 /** The port to what runs responses in the background: in this process, or in whichever process claims them first. */
+import { withMethods } from '../host/options-check.ts';
 import type { ResponseKey } from './response-key.ts';
 
 /** A response that an engine hands to a worker. */
@@ -20,6 +21,12 @@ export interface BackgroundWorker {
   onError(error: unknown): void;
 }
 
+/** How a response is handed in. */
+export interface SubmitTerms {
+  /** Milliseconds, as a whole number, before any process claims it. Default: 0. */
+  readonly delayMs?: number | undefined;
+}
+
 /** Runs responses that outlive their requests. */
 export interface BackgroundEngine {
   /** A short name for messages and the status. */
@@ -33,9 +40,9 @@ export interface BackgroundEngine {
   start(worker: BackgroundWorker): void;
   /**
    * Hands in a response; resolves when it is kept for some process to claim. The engine claims it for its own worker
-   * at once if that has room. Rejects if it could not be kept.
+   * at once if that has room. Nothing happens for a response that waits or runs already. Rejects if it could not be kept.
    */
-  submit(key: ResponseKey): Promise<void>;
+  submit(key: ResponseKey, terms?: SubmitTerms): Promise<void>;
   /**
    * Claims nothing more, and releases what runs: aborts the signals, and resolves when all workers have answered. May
    * be called twice.
@@ -44,3 +51,6 @@ export interface BackgroundEngine {
   /** Releases what runs, and every connection of the engine's own. May be called twice. */
   close(): Promise<void>;
 }
+
+/** Whether the value has the methods of an engine. */
+export const isBackgroundEngine = withMethods('start', 'submit', 'release', 'close');

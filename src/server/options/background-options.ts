@@ -1,7 +1,7 @@
 /** What outlives the client's connection, or the process. */
 
-import type { BackgroundEngine } from '../../ports/background/background-engine.ts';
-import { boolean, checkOptions, withMethods } from '../../ports/host/options-check.ts';
+import { type BackgroundEngine, isBackgroundEngine } from '../../ports/background/background-engine.ts';
+import { boolean, checkOptions } from '../../ports/host/options-check.ts';
 import type { ResponseStore } from '../../ports/store.ts';
 
 /** How responses run on without their client; used by the Responses API over HTTP only. */
@@ -35,7 +35,7 @@ interface DurabilityOptions {
 export function backgroundSettings(owner: string, options: DurabilityOptions): BackgroundSettings {
   const { background = {}, store, secret } = options;
   const place = `${owner}: background`;
-  checkOptions(place, background, { engine: withMethods('start', 'submit', 'release', 'close'), durable: boolean });
+  checkOptions(place, background, { engine: isBackgroundEngine, durable: boolean });
   const { engine, durable = false } = background;
   if (engine?.takesOver) {
     const what = `${place}: engine '${engine.name}' continues responses in other processes`;

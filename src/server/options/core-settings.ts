@@ -27,7 +27,7 @@ export interface CoreSettings
     BackgroundSettings,
     Omit<PlainSettings, 'dialectOf' | 'envelopeOf'>,
     Pick<AnyCoreOptions, 'remoteMcp' | 'budget'>,
-    Required<Pick<AnyCoreOptions, 'files' | 'documents' | 'fileFetcher'>> {
+    Required<Pick<AnyCoreOptions, 'files' | 'documents' | 'fileFetcher' | 'webhooks'>> {
   readonly toolsOf: ToolsOf;
   readonly approval?: ApprovalPolicy | undefined;
   readonly offeredTools: 'all' | 'allowed';
@@ -85,6 +85,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     turns: activity(limits),
     onStoreError: options.onStoreError ?? 'fail',
     stateSealer: stateSealer(secret),
+    webhooks: options.webhooks,
     compaction: compactionSettings(`${owner}: compaction`, options.compaction, secret),
     countTokens: counting.upperCount,
     tokenCounting: counting,

@@ -1,6 +1,7 @@
 /** The checks of the options that all routers and adapters share. */
 
 import { DIALECTS } from '../../apis/dialects/dialects.ts';
+import { isWebhooks } from '../../engine/webhooks/webhooks.ts';
 import { isFileStore } from '../../ports/files/file-store.ts';
 import { isLogger } from '../../ports/host/logger.ts';
 import {
@@ -40,6 +41,7 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   // It is checked separately: the message that names a bad value would show it.
   secret: () => true,
   background: isObject,
+  webhooks: isWebhooks,
   compaction: isObject,
   countTokens: isFunction,
   prompts: (value) =>

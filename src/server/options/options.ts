@@ -2,6 +2,7 @@
 
 import type { CompactionOptions } from '../../engine/compaction/settings.ts';
 import type { TextCounter } from '../../engine/tokens/tokenizer.ts';
+import type { Webhooks } from '../../engine/webhooks/webhooks.ts';
 import type { Budget } from '../../ports/budget.ts';
 import type { DialectName } from '../../ports/dialect.ts';
 import type { FileFetcher } from '../../ports/files/file-fetcher.ts';
@@ -78,6 +79,11 @@ export interface CoreOptions<Req = unknown> {
   readonly secret?: string | Uint8Array | undefined;
   /** What runs responses in the background, and which streams outlive their client. Default: those of `BackgroundOptions`. */
   readonly background?: BackgroundOptions | undefined;
+  /**
+   * Tells tenants of the end of their responses in the background, and of their batches: `createWebhooks()` makes them. Used by the
+   * Responses API over HTTP, and by `batchesApi`, only. Default: none.
+   */
+  readonly webhooks?: Webhooks | undefined;
   /** How conversations are compacted. Default: those of `CompactionOptions`. */
   readonly compaction?: CompactionOptions | undefined;
   /**

@@ -7,14 +7,15 @@ import type { AnyCoreOptions } from './options.ts';
 const UNUSED: Readonly<Record<string, readonly string[]>> = {
   chatCompletionsRouter: [
     'background',
+    'webhooks',
     'show.toolCalls',
     'show.toolCallsInMessages',
     'show.queued',
     'compaction',
     'prompts',
   ],
-  messagesRouter: ['background', 'show.toolCalls', 'show.reasoning', 'show.queued', 'dialect', 'prompts'],
-  attachResponsesWebSocket: ['background'],
+  messagesRouter: ['background', 'webhooks', 'show.toolCalls', 'show.reasoning', 'show.queued', 'dialect', 'prompts'],
+  attachResponsesWebSocket: ['background', 'webhooks'],
 };
 
 /** One warning for all of them, in the host's log or as a process warning; none with `logger: false`. */

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { type EngineCase, freshKey, freshKeys, RecordingWorker, untilAborted } from './engine-case.ts';
 
+/** Longer than an engine takes to run a response that need not wait. */
+const DELAY_MS = 3000;
 const NEVER = new Error('This worker breaks its promise never to reject.');
 
 /** The cases that every engine passes. */
@@ -40,6 +42,31 @@ export const engineCases: readonly EngineCase[] = [
       await engine.submit(other);
       await worker.until(() => worker.running === 2);
       assert.deepEqual(worker.keys, [key, other]);
+    },
+  },
+  {
+    name: '[E-11] runs a response that is submitted with a delay after one without, and once',
+    async run({ create }) {
+      const [engine, worker] = [await create(), new RecordingWorker()];
+      const [late, early] = [freshKey('resp_late'), freshKey('resp_early')];
+      engine.start(worker);
+      await engine.submit(late, { delayMs: DELAY_MS });
+      await engine.submit(late, { delayMs: DELAY_MS });
+      await engine.submit(early);
+      await worker.until(() => worker.finished === 2);
+      await engine.release();
+      assert.deepEqual([worker.keys, worker.errors], [[early, late], []]);
+    },
+  },
+  {
+    name: '[E-11] ends at once with responses whose delay is not over',
+    async run({ create }) {
+      const [engine, worker] = [await create(), new RecordingWorker()];
+      engine.start(worker);
+      await engine.submit(freshKey(), { delayMs: 24 * 60 * 60_000 });
+      await engine.release();
+      await engine.close();
+      assert.deepEqual(worker.keys, []);
     },
   },
   {
@@ -142,6 +169,17 @@ export const sharedEngineCases: readonly EngineCase[] = [
     async run({ create }) {
       const [one, other, worker, key] = [await create(), await create(), new RecordingWorker(), freshKey()];
       await one.submit(key);
+      await one.close();
+      other.start(worker);
+      await worker.until(() => worker.finished === 1);
+      assert.deepEqual(worker.keys, [key]);
+    },
+  },
+  {
+    name: '[E-11] keeps a response whose delay is not over when its engine closes',
+    async run({ create }) {
+      const [one, other, worker, key] = [await create(), await create(), new RecordingWorker(), freshKey()];
+      await one.submit(key, { delayMs: DELAY_MS });
       await one.close();
       other.start(worker);
       await worker.until(() => worker.finished === 1);

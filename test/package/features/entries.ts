@@ -10,6 +10,7 @@ import {
   responsesRouter,
   type Upstream,
 } from 'express-open-responses';
+import { type BatchesOptions, batchesApi, batchesRouter } from 'express-open-responses/batches';
 import { memoryLedger, type TokenBudget, tokenBudget, type UsageLedger } from 'express-open-responses/budgets';
 import {
   type CodeRuntime,
@@ -47,6 +48,7 @@ import {
   vectorStoresRouter,
 } from 'express-open-responses/vector-stores';
 import { type SearchEngine, searxng, webSearch } from 'express-open-responses/web-search';
+import { createWebhooks, type Webhooks } from 'express-open-responses/webhooks';
 import {
   type AttachedWebSocket,
   attachResponsesWebSocket,
@@ -138,6 +140,13 @@ export const guard = egressGuard({ allow: [{ cidr: '10.0.0.0/8' }] });
 export const refused = (error: unknown): string | undefined => (error instanceof EgressError ? error.code : undefined);
 export const suites = [containers, chatChunk, startFakeUpstream, storeContract, textStream, upstreamContract, z.object];
 export const closed: Promise<void> = webSocket.close();
+
+const batchOptions: BatchesOptions = { files, quota: { lines: 1000 } };
+export const webhooks: Webhooks = createWebhooks({ endpoints: () => [] });
+export const batches = [
+  batchesRouter({ ...batchOptions, apis: [router], scope: () => 'one' }),
+  batchesApi({ ...batchOptions, webhooks }),
+];
 
 const documentOptions: DocumentTextOptions = { maxPages: 100 };
 export const documents: TextReader = documentText(documentOptions);

@@ -121,6 +121,13 @@ async function sendData(
       return sendJson(res, 200, await toolView(observer));
     case 'upstreams':
       return sendJson(res, 200, await upstreamView(observer.upstreams));
+    case 'webhooks': {
+      const tenant = query.get('tenant');
+      if (!settings.webhooks)
+        return sendJson(res, 404, { error: 'The inspector has no webhooks: set its option webhooks.' });
+      if (tenant === null) return sendJson(res, 400, { error: "Name the tenant: '?tenant=…'." });
+      return sendJson(res, 200, { deliveries: await settings.webhooks.deliveries(tenant) });
+    }
     default:
   }
   const number = Number(/^responses\/(\d{1,15})$/.exec(path)?.[1]);

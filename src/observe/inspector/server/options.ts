@@ -1,5 +1,6 @@
 /** The options of the inspector, checked once. */
 import type { IncomingMessage } from 'node:http';
+import type { Webhooks } from '../../../engine/webhooks/webhooks.ts';
 import type { Admission } from '../../../ports/host/admission.ts';
 import {
   boolean,
@@ -7,6 +8,7 @@ import {
   isFunction,
   type OptionCheck,
   positiveInteger,
+  withMethods,
 } from '../../../ports/host/options-check.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
 import { isRecord } from '../../../protocol/record.ts';
@@ -44,6 +46,8 @@ export interface InspectorOptions<Req extends IncomingMessage = IncomingMessage>
    * since it contains the same text. Default: items are kept as they are, without secrets.
    */
   readonly redact?: Redact | undefined;
+  /** Made by `createWebhooks`: the last deliveries of a tenant are at `api/webhooks?tenant=…`. Default: none. */
+  readonly webhooks?: Pick<Webhooks, 'deliveries'> | undefined;
 }
 
 /** The options with every default filled in. */
@@ -56,6 +60,7 @@ export interface InspectorSettings {
   /** Where the API is mounted; undefined for no playground. */
   readonly apiPath: string | undefined;
   readonly redact: Redact | undefined;
+  readonly webhooks: Pick<Webhooks, 'deliveries'> | undefined;
 }
 
 const OWNER = 'createInspector';
@@ -76,6 +81,7 @@ export function inspectorSettings(options: InspectorOptions<never>): InspectorSe
     behindAuth,
     apiPath: typeof playground === 'object' ? playground.path : playground ? '/v1' : undefined,
     redact: options.redact,
+    webhooks: options.webhooks,
   };
 }
 
@@ -91,4 +97,5 @@ const checks: Readonly<Record<string, OptionCheck>> = {
   playground: (value) =>
     typeof value === 'boolean' || (isRecord(value) && isPath(value.path)) || "true, false or { path: '/v1' }",
   redact: isFunction,
+  webhooks: withMethods('deliveries'),
 };

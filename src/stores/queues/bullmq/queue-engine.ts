@@ -1,7 +1,7 @@
 /** Claims jobs while there is room, runs them, and returns unfinished ones to the queue. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BackgroundEngine, BackgroundWorker } from '../../../ports/background/background-engine.ts';
+import type { BackgroundEngine, BackgroundWorker, SubmitTerms } from '../../../ports/background/background-engine.ts';
 import type { ResponseKey } from '../../../ports/background/response-key.ts';
 import { withTimeout } from '../../../ports/host/in-time.ts';
 import { isRecord } from '../../../protocol/record.ts';
@@ -86,11 +86,11 @@ export class QueueEngine implements BackgroundEngine {
     this.every(this.clocks.compareEveryMs, (session) => this.compareClocks(session));
   }
 
-  async submit(key: ResponseKey): Promise<void> {
+  async submit(key: ResponseKey, { delayMs = 0 }: SubmitTerms = {}): Promise<void> {
     if (this.isReleased) throw new Error('bullmqEngine: the engine is released and takes no more responses');
     // With room it is the next job to be claimed, and this process the first to ask for it.
-    const mayClaim = this.failures.worker !== undefined && this.clock.isRight && this.slots.tryTake();
-    const session = await withTimeout(this.add(key, mayClaim), SUBMITS_WITHIN_MS, () => TOO_LATE).catch(
+    const mayClaim = delayMs <= 0 && this.failures.worker !== undefined && this.clock.isRight && this.slots.tryTake();
+    const session = await withTimeout(this.add(key, mayClaim, delayMs), SUBMITS_WITHIN_MS, () => TOO_LATE).catch(
       (error: unknown) => {
         if (mayClaim) this.slots.giveBack();
         throw this.settings.link.explain(error);
@@ -132,7 +132,7 @@ export class QueueEngine implements BackgroundEngine {
     }
   }
 
-  private async add(key: ResponseKey, lifo: boolean): Promise<Session> {
+  private async add(key: ResponseKey, lifo: boolean, delayMs: number): Promise<Session> {
     const session = await this.open();
     // The response has its times by this clock: other processes would take it for overdue, or its log for expired.
     if (!this.clock.isRight && !(await this.compareClocks(session)))
@@ -140,7 +140,8 @@ export class QueueEngine implements BackgroundEngine {
         "bullmqEngine: the clock of this process does not agree with the database's: it takes no responses",
       );
     const { jobId, data } = responseJob(key);
-    await session.queue.add(JOB_NAME, data, { jobId, lifo, removeOnComplete: true, removeOnFail: true });
+    const delay = Math.max(Math.ceil(delayMs), 0);
+    await session.queue.add(JOB_NAME, data, { jobId, lifo, delay, removeOnComplete: true, removeOnFail: true });
     return session;
   }
 

@@ -1,7 +1,8 @@
 /** Runs background responses in the process that was asked for them. */
 import { setMaxListeners } from 'node:events';
-import type { BackgroundEngine, BackgroundWorker } from '../../../ports/background/background-engine.ts';
+import type { BackgroundEngine, BackgroundWorker, SubmitTerms } from '../../../ports/background/background-engine.ts';
 import type { ResponseKey } from '../../../ports/background/response-key.ts';
+import { MAX_MS } from '../../../ports/host/options-check.ts';
 import { reportToWorker } from '../report.ts';
 
 /**
@@ -24,6 +25,8 @@ class InProcessEngine implements BackgroundEngine {
   readonly takesOver = false;
   private readonly stopping = new AbortController();
   private readonly running = new Map<string, Promise<void>>();
+  /** Responses that were handed in with a delay. */
+  private readonly delayed = new Map<string, NodeJS.Timeout>();
   private worker: BackgroundWorker | undefined;
 
   constructor() {
@@ -37,29 +40,44 @@ class InProcessEngine implements BackgroundEngine {
     this.worker = worker;
   }
 
-  async submit({ scope, id }: ResponseKey): Promise<void> {
+  async submit(key: ResponseKey, { delayMs = 0 }: SubmitTerms = {}): Promise<void> {
     const { worker, stopping } = this;
     if (!worker) throw new Error('inProcessEngine: the engine has no worker; call start before submit');
     if (stopping.signal.aborted) throw new Error('inProcessEngine: the engine is released and takes no more responses');
-    const name = JSON.stringify([scope, id]);
-    if (this.running.has(name)) return;
+    const name = JSON.stringify([key.scope, key.id]);
+    if (this.running.has(name) || this.delayed.has(name)) return;
+    if (delayMs <= 0) return this.begin(name, key, worker);
+    const timer = setTimeout(
+      () => {
+        this.delayed.delete(name);
+        this.begin(name, key, worker);
+      },
+      Math.min(delayMs, MAX_MS),
+    );
+    // What waits here is lost with the process anyway: it must not keep that alive.
+    this.delayed.set(name, timer.unref());
+  }
+
+  async release(): Promise<void> {
+    this.stopping.abort(new Error('The engine is released.'));
+    for (const timer of this.delayed.values()) clearTimeout(timer);
+    this.delayed.clear();
+    await Promise.all(this.running.values());
+  }
+
+  close(): Promise<void> {
+    return this.release();
+  }
+
+  private begin(name: string, { scope, id }: ResponseKey, worker: BackgroundWorker): void {
     const run = (async () => {
       try {
-        await worker.run({ key: { scope, id }, signal: stopping.signal });
+        await worker.run({ key: { scope, id }, signal: this.stopping.signal });
       } catch (error) {
         // A worker must not reject; otherwise the error would be lost.
         reportToWorker(worker, error);
       }
     })().finally(() => this.running.delete(name));
     this.running.set(name, run);
-  }
-
-  async release(): Promise<void> {
-    this.stopping.abort(new Error('The engine is released.'));
-    await Promise.all(this.running.values());
-  }
-
-  close(): Promise<void> {
-    return this.release();
   }
 }

@@ -1,0 +1,63 @@
+/** Has one line answered by an API, again after failures that may pass. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { retryAfterMs } from '../../../ports/host/retry-after.ts';
+import { toApiError } from '../../../protocol/errors.ts';
+import { jsonIn } from '../../../protocol/json/json-text.ts';
+import { isRecord } from '../../../protocol/record.ts';
+import type { BatchLimits } from '../limits.ts';
+import type { LineApis, LineReply, LineRequest } from '../settings.ts';
+
+/** The statuses of failures that may pass. */
+const PASSING: ReadonlySet<number> = new Set([408, 429, 502, 503, 504, 529]);
+/** What no further attempt changes within minutes. */
+const LASTING: ReadonlySet<unknown> = new Set(['insufficient_quota', 'output_too_large']);
+/** This server has no place now: the line waits, as long as the batch may. */
+const NO_PLACE: ReadonlySet<unknown> = new Set(['too_many_streams', 'too_many_bodies', 'server_draining']);
+const MAX_PAUSE_MS = 60_000;
+
+/** A line's place in this process, which it leaves while it waits for its next attempt. */
+interface LinePlace {
+  enter(): Promise<void>;
+  leave(): void;
+}
+
+/** What one attempt came to. */
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/**
+ * The answer to a line that has its place, and has it then; an error of the APIs is one, too. Rejects with what `place.enter` does,
+ * and once the signal is aborted.
+ */
+export async function answerLine(
+  request: LineRequest,
+  apis: LineApis,
+  { lineAttempts, retryMs, answerBytes }: Pick<BatchLimits, 'lineAttempts' | 'retryMs' | 'answerBytes'>,
+  place: LinePlace,
+): Promise<Answer> {
+  const { signal } = request;
+  for (let attempt = 1; ; ) {
+    let reply: LineReply;
+    try {
+      reply = await apis.answer(request, answerBytes);
+    } catch (error) {
+      signal.throwIfAborted();
+      const { status, headers, body } = toApiError(error);
+      reply = { status, headers, body: JSON.stringify({ error: body }) };
+    }
+    // An answer to a request that was given up is none.
+    signal.throwIfAborted();
+    const body = jsonIn(reply.body);
+    const code = isRecord(body) && isRecord(body.error) ? body.error.code : undefined;
+    const mayPass = PASSING.has(reply.status) && !LASTING.has(code);
+    if (!mayPass || (attempt >= lineAttempts && !NO_PLACE.has(code)))
+      return { status: reply.status, body: body ?? null };
+    const pauseMs = retryAfterMs(reply.headers) ?? retryMs * 2 ** Math.min(attempt - 1, 10);
+    if (!NO_PLACE.has(code)) attempt += 1;
+    place.leave();
+    await pause(Math.min(Math.max(pauseMs, 1), MAX_PAUSE_MS), undefined, { signal });
+    await place.enter();
+  }
+}

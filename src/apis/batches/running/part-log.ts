@@ -1,0 +1,78 @@
+/** Writes the results of a part into its event log: those that arrive during one append go with the next. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { EventLog } from '../../../ports/background/event-log.ts';
+import type { ResponseKey } from '../../../ports/store.ts';
+
+/** A log that this process has claimed. */
+interface OwnLog {
+  readonly log: EventLog;
+  readonly key: ResponseKey;
+  readonly epoch: number;
+  /** The number of the next event. */
+  readonly next: number;
+  /** The part's progress with every event that was given to `append`. */
+  readonly state: () => string;
+  /** Receives failures of the store: the append is tried again. */
+  readonly onError: (error: unknown) => void;
+  /** Called once the log belongs to another process. */
+  readonly onLost: () => void;
+}
+
+const RETRY_MS = 1000;
+
+/** The log of one part. */
+export class PartLog {
+  private readonly own: OwnLog;
+  private readonly pending: string[] = [];
+  private next: number;
+  private writing: Promise<void> | undefined;
+  private isLost = false;
+
+  constructor(own: OwnLog) {
+    this.own = own;
+    this.next = own.next;
+  }
+
+  /** Resolves once the event is kept, or the log is lost. */
+  async append(event: string): Promise<void> {
+    this.pending.push(event);
+    this.writing ??= this.writeAll();
+    await this.writing;
+  }
+
+  /** Ends the log after its last event; false if it is lost. */
+  async end(until: number): Promise<boolean> {
+    await this.writing;
+    return !this.isLost && this.write([], until);
+  }
+
+  /** Keeps the progress without a result; false if the log is lost. */
+  keepState(): Promise<boolean> {
+    return this.write([], undefined);
+  }
+
+  private async writeAll(): Promise<void> {
+    while (this.pending.length > 0 && !this.isLost) await this.write(this.pending.splice(0), undefined);
+    // At once, and not when the promise settles: an event that came in between would wait for ever.
+    this.writing = undefined;
+  }
+
+  private async write(events: readonly string[], endsUntil: number | undefined): Promise<boolean> {
+    const { log, key, epoch, state, onError, onLost } = this.own;
+    const append = { epoch, from: this.next, events, state: state(), endsUntil };
+    for (;;) {
+      try {
+        const isKept = await log.append(key, append);
+        if (isKept) this.next += events.length;
+        // Also where an append was kept whose answer was lost: whoever claims the log next finds it there.
+        else this.isLost = true;
+        break;
+      } catch (error) {
+        onError(error);
+        await pause(RETRY_MS, undefined, { ref: false });
+      }
+    }
+    if (this.isLost) onLost();
+    return !this.isLost;
+  }
+}

@@ -1,0 +1,193 @@
+/** Inputs that are refused, bounds, and batches whose time is over. */
+import type OpenAI from 'openai';
+import { chatCompletion } from '../../../src/testing/index.ts';
+import { type BatchesApp, create, ended, line, results, startBatchesApp, until, upload } from './batches-app.ts';
+
+let app: BatchesApp;
+afterEach(() => app.close());
+
+/** The faults of a batch of these lines. */
+async function faultsOf(lines: readonly string[], client: OpenAI): Promise<readonly unknown[]> {
+  const over = await ended(client, await create(client, lines));
+  expect([over.status, over.output_file_id, typeof over.failed_at]).toEqual(['failed', null, 'number']);
+  return over.errors?.data?.map(({ code, line: number, param }) => [code, number, param]) ?? [];
+}
+
+describe('a batch', () => {
+  it('[E-10] with bad lines fails, and names each of them as OpenAI does; no model is asked', async () => {
+    app = await startBatchesApp();
+    const lines = [
+      line('good'),
+      '{"custom_id": "cut',
+      '[]',
+      line('good'),
+      '',
+      line('url', {}, '/v1/chat/completions'),
+      line('method').replace('"POST"', '"GET"'),
+      line('model', { model: 'other-model' }),
+      '{"method":"POST","url":"/v1/responses","body":{}}',
+      line('body').replace(/"body":.*/, '"body":[]}'),
+      line('x'.repeat(513)),
+      line('stream', { stream: true }),
+      line('background', { background: true }),
+    ];
+    expect(await faultsOf(lines, app.client())).toEqual([
+      ['invalid_json_line', 2, null],
+      ['invalid_json_line', 3, null],
+      ['duplicate_custom_id', 4, 'custom_id'],
+      ['invalid_url', 6, 'url'],
+      ['invalid_method', 7, 'method'],
+      ['mismatched_model', 8, 'body.model'],
+      ['missing_required_parameter', 9, 'custom_id'],
+      ['invalid_request', 10, 'body'],
+      ['invalid_custom_id', 11, 'custom_id'],
+      ['invalid_request', 12, 'body.stream'],
+      ['invalid_request', 13, 'body.background'],
+    ]);
+    expect(app.model.requests).toEqual([]);
+  });
+
+  it('[E-10] names a hundred faults at most', async () => {
+    app = await startBatchesApp();
+    const faults = await faultsOf(
+      Array.from({ length: 300 }, () => 'not JSON'),
+      app.client(),
+    );
+    expect([faults.length, faults[99]]).toEqual([100, ['invalid_json_line', 100, null]]);
+  });
+
+  it('[E-10] with too many lines, a line that is too long, or none at all fails', async () => {
+    app = await startBatchesApp({ batches: { quota: { lines: 2, lineBytes: 200 } } });
+    const client = app.client();
+    expect(
+      await faultsOf(
+        ['1', '2', '3'].map((id) => line(id)),
+        client,
+      ),
+    ).toEqual([['maximum_requests_exceeded', null, null]]);
+    expect(await faultsOf([line('1'), line('2', { input: 'x'.repeat(200) })], client)).toEqual([
+      ['line_too_long', 2, null],
+    ]);
+    expect(await faultsOf([' ', ''], client)).toEqual([['empty_file', null, null]]);
+  });
+
+  it('[E-10] is refused for a file of another purpose, for too long a file, for an endpoint that is not served, and for other terms', async () => {
+    app = await startBatchesApp({ batches: { quota: { inputBytes: 300 }, upstream: undefined } });
+    const client = app.client();
+    const ok = {
+      input_file_id: await upload(client, [line('1')]),
+      endpoint: '/v1/responses',
+      completion_window: '24h',
+    } as const;
+    const file = await client.files.create({ file: new File(['x'], 'x.txt'), purpose: 'user_data' });
+    const long = await upload(client, [line('1', { input: 'x'.repeat(300) })]);
+    const refusals: readonly (readonly [body: object, status: number, param: string])[] = [
+      [{ ...ok, input_file_id: file.id }, 400, 'input_file_id'],
+      [{ ...ok, input_file_id: long }, 413, 'input_file_id'],
+      [{ ...ok, input_file_id: 'file-0' }, 404, 'input_file_id'],
+      [{ ...ok, endpoint: '/v1/embeddings' }, 400, 'endpoint'],
+      [{ ...ok, endpoint: '/v1/images/generations' }, 400, 'endpoint'],
+      [{ ...ok, completion_window: '1h' }, 400, 'completion_window'],
+      [{ ...ok, metadata: { a: 1 } }, 400, 'metadata'],
+      [{ ...ok, output_expires_after: { anchor: 'created_at', seconds: 1 } }, 400, 'output_expires_after.seconds'],
+    ];
+    for (const [body, status, param] of refusals)
+      await expect(client.batches.create(body as never)).rejects.toMatchObject({
+        status,
+        param: expect.stringContaining(param.split('.')[0] ?? ''),
+      });
+    const answer = await fetch(`${app.url}/batches`, {
+      method: 'POST',
+      headers: { cookie: 'a=b', 'content-type': 'application/json' },
+      body: JSON.stringify(ok),
+    });
+    expect([answer.status, ((await answer.json()) as { error: { code: string } }).error.code]).toEqual([
+      400,
+      'tenant_unknown',
+    ]);
+  });
+
+  it('[E-10] has an answer with an error for a line that its API refuses', async () => {
+    app = await startBatchesApp();
+    const client = app.client();
+    const over = await ended(client, await create(client, [line('bad', { temperature: 'hot' }), line('good')]));
+    const [refused] = await results(client, over.error_file_id);
+    expect([over.status, over.request_counts?.failed, refused?.custom_id, refused?.response.status_code]).toEqual([
+      ...['completed', 1, 'bad', 400],
+    ]);
+    expect(refused?.response.body.error.param).toBe('temperature');
+  });
+
+  it('[E-10] beyond as many as a tenant may have at once is refused, until one has ended', async () => {
+    app = await startBatchesApp({ batches: { quota: { batches: 2 } } });
+    app.model.reply({ hang: true });
+    const [alice, bob] = [app.client('alice'), app.client('bob')];
+    const first = await create(alice, [line('1')]);
+    await create(alice, [line('2')]);
+    await expect(create(alice, [line('3')])).rejects.toMatchObject({ status: 429, code: 'too_many_batches' });
+    expect((await alice.batches.list()).data).toHaveLength(2);
+    await create(bob, [line('4')]);
+    await alice.batches.cancel(first.id);
+    await ended(alice, first);
+    await create(alice, [line('5')]);
+  });
+
+  it('[E-10] whose window is over expires: what was answered is kept, the rest is among the errors', async () => {
+    app = await startBatchesApp({ batches: { quota: { parallelLines: 1, windowMs: 1500 } } });
+    app.model.reply({ body: chatCompletion('First.') }, { hang: true });
+    const client = app.client();
+    const over = await ended(client, await create(client, [line('a'), line('b')]));
+    expect([over.status, over.request_counts, typeof over.expired_at]).toEqual([
+      ...['expired', { total: 2, completed: 1, failed: 0 }, 'number'],
+    ]);
+    expect((await results(client, over.output_file_id)).map(({ custom_id }) => custom_id)).toEqual(['a']);
+    expect(
+      (await results(client, over.error_file_id)).map(({ custom_id, response, error }) => [
+        custom_id,
+        response,
+        error.code,
+      ]),
+    ).toEqual([['b', null, 'batch_expired']]);
+  });
+
+  it('[E-10] whose answers are larger than allowed has errors for the lines beyond', async () => {
+    app = await startBatchesApp({ batches: { quota: { parallelLines: 1, outputBytes: 2000 } } });
+    app.model.reply({ body: chatCompletion('x'.repeat(2000)) });
+    const client = app.client();
+    const over = await ended(client, await create(client, [line('a'), line('b')]));
+    const [beyond] = await results(client, over.error_file_id);
+    expect([over.request_counts, beyond?.custom_id, beyond?.response.body.error.code]).toEqual([
+      ...[{ total: 2, completed: 1, failed: 1 }, 'b', 'output_too_large'],
+    ]);
+    expect(app.model.requests).toHaveLength(1);
+  });
+
+  it('[E-10] whose input is deleted while it runs ends with what was answered', async () => {
+    app = await startBatchesApp({ batches: { quota: { parallelLines: 1 } } });
+    const client = app.client();
+    const lines = Array.from({ length: 2100 }, (_, index) => line(`${index}`));
+    app.model.reply({ hang: true });
+    const batch = await create(client, lines);
+    await until(client, batch.id, ({ status }) => status === 'in_progress');
+    await client.files.delete(batch.input_file_id);
+    await client.batches.cancel(batch.id);
+    const over = await ended(client, batch);
+    expect([over.request_counts?.total, over.error_file_id]).toEqual([2100, expect.any(String)]);
+    expect(app.errors).toEqual([]);
+  });
+
+  it('[E-10] keeps its results for as long as its request wants', async () => {
+    app = await startBatchesApp();
+    const client = app.client();
+    const input_file_id = await upload(client, [line('1')]);
+    const output_expires_after = { anchor: 'created_at', seconds: 3600 } as const;
+    const batch = await client.batches.create({
+      input_file_id,
+      endpoint: '/v1/responses',
+      completion_window: '24h',
+      output_expires_after,
+    });
+    const file = await client.files.retrieve(String((await ended(client, batch)).output_file_id));
+    expect(Number(file.expires_at) - file.created_at).toBe(3600);
+  });
+});
