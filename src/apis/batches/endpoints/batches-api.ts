@@ -9,9 +9,9 @@ import type { ResponseStore } from '../../../ports/store.ts';
 import type { Upstream } from '../../../ports/upstream.ts';
 import type { Api } from '../../endpoint/api.ts';
 import type { BatchStore } from '../batch-records.ts';
-import { batchRoutes } from './routes.ts';
 import { type BatchQuota, batchLimits } from '../limits.ts';
 import { lineApis } from '../lines/line-apis.ts';
+import { batchRoutes } from './routes.ts';
 
 /** What batches are made of; `undefined` means omitted. */
 export interface BatchesOptions {
