@@ -25,6 +25,8 @@ export interface BatchesApp {
   readonly store: ResponseStore;
   /** OpenAI's client, of the tenant with this key. */
   client(apiKey?: string): OpenAI;
+  /** The turns that run and wait. */
+  turns(): Promise<{ readonly inFlight: number; readonly waiting: number }>;
   /** What the routers have reported. */
   readonly errors: readonly string[];
   close(): Promise<void>;
@@ -61,6 +63,7 @@ export async function startBatchesApp(setup: BatchesSetup = {}): Promise<Batches
     files,
     store,
     errors,
+    turns: async () => (await responses.status()).responses,
     client: (apiKey = 'alice') => new OpenAI({ baseURL: url, apiKey, maxRetries: 0 }),
     async close() {
       await batches.drain();

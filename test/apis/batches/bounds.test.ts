@@ -6,6 +6,7 @@ import { validateInput } from '../../../src/apis/batches/lines/validate-input.ts
 import { tokenBudget } from '../../../src/policies/budgets/index.ts';
 import { chatCompletion } from '../../../src/testing/index.ts';
 import { expectLinearWork } from '../../support/linear-work.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 import { type BatchesApp, create, ended, line, startBatchesApp, until } from './batches-app.ts';
 
 let app: BatchesApp | undefined;
@@ -15,42 +16,68 @@ afterEach(async () => {
 });
 
 describe('a greedy batch', () => {
-  it('[E-10] leaves room for the single request of another tenant, and for its batch', async () => {
-    app = await startBatchesApp({
-      router: { limits: { turns: { concurrentTurns: 4, queuedTurns: 100, queueTimeoutMs: 3_600_000 } } },
-      batches: { quota: { parallelLines: 8 } },
-    });
-    // The greedy tenant's model answers none of its lines until the other has its answers.
+  /** A batch of the greedy tenant, whose lines the model answers only as they are let go; and who was asked about, in order. */
+  async function startGreedy(running: BatchesApp) {
+    const held: (() => void)[] = [];
+    const asked: ('greedy' | 'other')[] = [];
     let isOpen = false;
-    const waiting: (() => void)[] = [];
-    app.model.reply(async ({ body }) => {
-      if (JSON.stringify(body).includes('greedy') && !isOpen)
-        await new Promise<void>((resolve) => waiting.push(resolve));
+    running.model.reply(async ({ body }) => {
+      const isGreedy = JSON.stringify(body).includes('greedy');
+      asked.push(isGreedy ? 'greedy' : 'other');
+      if (isGreedy && !isOpen) await new Promise<void>((resolve) => held.push(resolve));
       return { body: chatCompletion('Yes.') };
     });
-    const [greedy, other] = [app.client('greedy'), app.client('other')];
-    const batch = await create(
-      greedy,
-      Array.from({ length: 1000 }, (_, index) => line(`greedy ${index}`)),
-    );
-    while (waiting.length < 4) await new Promise((resolve) => setTimeout(resolve, 10));
-    // All places are taken: the next one that is free goes round, and not to the lines that have waited for longer.
-    const single = other.responses.create({ model: 'fake-model', input: 'one' });
-    const small = create(other, [line('small')]);
-    const asked = () => app?.model.requests.map(({ body }) => JSON.stringify(body).includes('greedy')) ?? [];
-    const { id } = await small;
-    while (asked().filter((isGreedy) => !isGreedy).length < 2) {
-      waiting.shift()?.();
-      await new Promise((resolve) => setTimeout(resolve, 10));
+    const lines = Array.from({ length: 1000 }, (_, index) => line(`greedy ${index}`));
+    const client = running.client('greedy');
+    const batch = await create(client, lines);
+    const end = async () => {
+      isOpen = true;
+      for (const letGo of held) letGo();
+      await client.batches.cancel(batch.id);
+      await ended(client, batch);
+    };
+    return { held, asked, end };
+  }
+
+  /** Waits until it is so. */
+  async function eventually(isSo: () => boolean | Promise<boolean>): Promise<void> {
+    const deadline = performance.now() + PATIENCE_MS;
+    while (!(await isSo())) {
+      if (performance.now() > deadline) throw new Error('It never came to be.');
+      await new Promise((resolve) => setTimeout(resolve, 5));
     }
+  }
+
+  it('[E-10] leaves the next turn but one to the single request of another tenant', async () => {
+    app = await startBatchesApp({
+      router: { limits: { turns: { concurrentTurns: 4, queuedTurns: 100, queueTimeoutMs: 3_600_000 } } },
+      batches: { quota: { parallelLines: 64 } },
+    });
+    const running = app;
+    const { held, asked, end } = await startGreedy(running);
+    // Of each of its two parts 8 lines: all places are taken, and the other lines wait for them.
+    await eventually(async () => (await running.turns()).waiting === 12);
+    const single = running.client('other').responses.create({ model: 'fake-model', input: 'one' });
+    await eventually(async () => (await running.turns()).waiting === 13);
+    for (let count = 4; !asked.includes('other'); count += 1) {
+      held.shift()?.();
+      await eventually(() => asked.length > count);
+    }
+    expect(asked.slice(4).indexOf('other')).toBeLessThanOrEqual(1);
     await single;
-    await ended(other, { id });
-    // Of a thousand lines few were asked for before the other tenant had its two answers.
-    expect(asked().length).toBeLessThan(100);
-    isOpen = true;
-    for (const wake of waiting) wake();
-    await greedy.batches.cancel(batch.id);
-    await ended(greedy, batch);
+    await end();
+  });
+
+  it('[E-10] leaves a place to the batch of another tenant, which ends while all of the greedy one wait', async () => {
+    app = await startBatchesApp({ batches: { quota: { parallelLines: 3 } } });
+    const { asked, end } = await startGreedy(app);
+    await eventually(() => asked.length === 2);
+    const other = app.client('other');
+    const lines = ['one', 'two', 'three'].map((id) => line(id));
+    const over = await ended(other, await create(other, lines));
+    expect(over.request_counts?.completed).toBe(3);
+    expect(asked).toEqual(['greedy', 'greedy', 'other', 'other', 'other']);
+    await end();
   });
 
   it('[E-10] keeps to the budget of its tenant: its lines are refused, and no longer asked', async () => {
