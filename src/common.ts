@@ -1,7 +1,7 @@
 /** The names that the entries with and without Express have in common, in one list. */
 
 export type { RestoredRequest } from './apis/background/stored-request.ts';
-export type { Api, ApiHost, ApiStatus, EndpointFinder, InnerRequest, OpenApi } from './apis/endpoint/api.ts';
+export type { Api, ApiStatus, EndpointFinder, InnerRequest } from './apis/endpoint/api.ts';
 export type { CompactionOptions } from './engine/compaction/settings.ts';
 export type { DrainOptions } from './engine/request/activity.ts';
 export type { NodeHeaders } from './engine/request/endpoint-request.ts';

@@ -1,7 +1,8 @@
 /** OpenAI's Files API: the router, and where files are kept. */
-export type { Api, ApiHost, ApiStatus, OpenApi } from './apis/endpoint/api.ts';
+export type { Api, ApiStatus } from './apis/endpoint/api.ts';
 export { type FilesOptions, filesApi } from './apis/files/files-api.ts';
 export type { FileQuota } from './apis/files/limits.ts';
+export type { VectorStores } from './engine/indexing/vector-stores.ts';
 export type { DrainOptions } from './engine/request/activity.ts';
 export {
   type FilesRouter,

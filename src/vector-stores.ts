@@ -1,6 +1,6 @@
 /** OpenAI's vector stores and the tool `file_search`: the router, the index, and the model that embeds. */
 
-export type { Api, ApiHost, ApiStatus, OpenApi } from './apis/endpoint/api.ts';
+export type { Api, ApiStatus } from './apis/endpoint/api.ts';
 export {
   createVectorStores,
   type IndexingOptions,

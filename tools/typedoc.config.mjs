@@ -24,7 +24,7 @@ export default {
   expandObjects: false,
   excludeExternals: true,
   excludePrivate: true,
-  // Tables whose keys are a type, and types whose members explain themselves.
+  // Tables whose keys are a type, types whose members explain themselves, and what only this package makes or reads.
   intentionallyNotExported: [
     'CODES',
     'ISOLATIONS',
@@ -32,6 +32,10 @@ export default {
     'ConversationMethods',
     'RunningTurns',
     'ToolServerStatus',
+    'ApiHost',
+    'OpenApi',
+    'AnyCoreOptions',
+    'SchemaValue',
   ],
   treatValidationWarningsAsErrors: true,
   // The plugin checks comments: TypeDoc's own check also asks for them at literals such as `type: 'url'`.

@@ -1,6 +1,6 @@
 /** The status of a router, for the host's own health route. */
 import type { RunningTurns } from '../apis/endpoint/api.ts';
-import { answersInTime } from '../ports/answers-in-time.ts';
+import { answersInTime } from '../ports/host/answers-in-time.ts';
 import type { ModelServerStatus, Upstream } from '../ports/upstream.ts';
 import { VERSION } from '../protocol/version.ts';
 import type { CoreSettings } from './options/core-settings.ts';

@@ -100,7 +100,7 @@ const HOSTS: Readonly<Record<string, () => Promise<string>>> = {
   'the Web handler': () =>
     // The cast: without further options it makes a server of HTTP/1.
     listening(createAdaptorServer({ fetch: openResponses({ ...coreOptions(), basePath: '/v1' }).fetch }) as Server),
-  Koa: () => listening(createServer(createApp(coreOptions()).app.callback())),
+  Koa: () => listening(createServer(createApp(openResponses(coreOptions())).callback())),
 };
 
 interface Answer {

@@ -211,13 +211,13 @@ describe('an error after the first byte', () => {
     ]);
   });
 
-  it('[B-32] of a request is reported to the host with the request’s id, and with nothing that the request holds', async () => {
+  it('[B-32] of a request is reported to the host with the request’s id and its tenant, and with nothing that the request holds', async () => {
     const infos: unknown[] = [];
     const hooks = { onError: (_: ApiError, info: object) => void infos.push(Object.keys(info)) };
     const hooked = await startApp({ upstream: fake, options: { hooks } });
     await ask(hooked.url, { temperature: 'secret' });
     await hooked.close();
-    expect(infos).toEqual([['requestId']]);
+    expect(infos).toEqual([['requestId', 'scope']]);
   });
 
   it('[P-09] of our own hooks is a warning, and the answer goes on', async () => {

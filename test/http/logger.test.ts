@@ -65,6 +65,7 @@ async function asked(options: RouterOptions, body = {}): Promise<number> {
 }
 
 const SEE = 'See express-open-responses/docs/errors.md';
+const RESPONSE_ID = /^resp_[0-9a-f]{32}$/;
 const hostOf = (url: string) => new URL(url).host;
 
 /** The address of a server that has just stopped. */
@@ -95,6 +96,7 @@ describe('one line that reports what to do', () => {
             code: 'upstream_unavailable',
             status: 502,
             requestId: 'req_1',
+            responseId: expect.stringMatching(RESPONSE_ID),
             upstream: hostOf(origin),
             cause: 'ECONNREFUSED',
           },
@@ -135,7 +137,13 @@ describe('one line that reports what to do', () => {
         [
           'error',
           `The model server refused the API key. ${advice.replace('ORIGIN', origin)} ${SEE}#invalid_api_key.`,
-          { code: 'invalid_api_key', status: 401, requestId: 'req_1', upstream: hostOf(fake.baseURL) },
+          {
+            code: 'invalid_api_key',
+            status: 401,
+            requestId: 'req_1',
+            responseId: expect.stringMatching(RESPONSE_ID),
+            upstream: hostOf(fake.baseURL),
+          },
         ],
       ],
     ]);

@@ -74,7 +74,7 @@ describe('a bad option', () => {
       'responsesRouter: limits.model: idleTimeoutMs must be a number of milliseconds, over 0 and under 2^31, got NaN',
     ],
     [
-      { limits: { request: { bodyBytes: 1 } } },
+      { limits: { bodyBytes: 1 } },
       "responsesRouter: limits: unknown option 'bodyBytes'; known are request, model, tools,",
     ],
     [

@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, '../..');
 
 const IMPORTS = `
 import { createServer } from 'node:http';
-import { chatCompletionsRouter, chatCompletionsUpstream, functionTools, heartbeat, injectTools, memoryStore, messagesRouter, recordTurn, type ResponseStore, responsesRouter, toWebHandler, type ToolProvider, type Upstream, validateMessages } from 'express-open-responses';
+import { chatCompletionsRouter, chatCompletionsUpstream, functionTools, heartbeat, injectTools, memoryStore, messagesRouter, openResponses, recordTurn, type ResponseStore, responsesRouter, type ToolProvider, type Upstream, validateMessages } from 'express-open-responses';
 import { tokenBudget } from 'express-open-responses/budgets';
 import { codeInterpreter } from 'express-open-responses/code-interpreter';
 import { egressGuard } from 'express-open-responses/egress';
@@ -47,7 +47,7 @@ const MISUSES: readonly (readonly [line: string, option: string, type: string])[
   ['filesRouter({ files, limits: { fileBytes: 1 } })', 'limits', 'FilesRouterOptions'],
   ['tokenBudget({ limits: { token: { points: 5, duration: 60 } } })', 'token', 'BudgetLimits'],
   ["mcpTools({ servers: { a: { comand: 'npx' } } })", 'comand', 'McpServerConfig'],
-  ['attachResponsesWebSocket(createServer(), { upstraem: upstream })', 'upstraem', 'WebSocketOptions'],
+  ['attachResponsesWebSocket(createServer(), { upstraem: upstream })', 'upstraem', 'ServedByWebSocket'],
   ['recordTurn({ stores: memoryStore() })', 'stores', 'MiddlewareOptions'],
   ['injectTools({ tool: [] })', 'tool', 'MiddlewareOptions'],
   ["encryptedStore(memoryStore(), { key: 'secret' })", 'key', 'EncryptedStoreOptions'],
@@ -64,7 +64,7 @@ const MISUSES: readonly (readonly [line: string, option: string, type: string])[
   ['responsesRouter({ heartbeat: 5000 })', 'heartbeat', 'HeartbeatOptions'],
   ["responsesRouter({ heartbeat: { style: 'dots' } })", 'style', '"comment" | "keepalive" | "ping"'],
   ["responsesRouter({ dialect: 'openia' })", 'dialect', 'DialectName'],
-  ["responsesRouter({ reasoning: 'full' })", 'reasoning', '"spec" | "summary" | "text"'],
+  ["responsesRouter({ show: { reasoning: 'full' } })", 'reasoning', '"spec" | "summary" | "text"'],
   ["responsesRouter({ hooks: { onError: 'log' } })", 'onError', '(error: ApiError'],
   ['responsesRouter({ guards: { input: pii() } })', 'input', 'Guard'],
   ['responsesRouter({ logger: true })', 'logger', 'Logger'],
@@ -83,7 +83,7 @@ const MISUSES: readonly (readonly [line: string, option: string, type: string])[
   ["pii({ kinds: ['mail'] })", 'kinds', 'PiiKind'],
   ["validateMessages({ mode: 'strict' })", 'mode', '"reject" | "repair"'],
   ["heartbeat({ intervalMs: '5' })", 'intervalMs', 'number'],
-  ['toWebHandler({ basePath: 5 })', 'basePath', 'string'],
+  ['openResponses({ basePath: 5 })', 'basePath', 'string'],
   ["webSearch({ engine: 'searxng' })", 'engine', 'SearchEngine'],
   ["codeInterpreter({ runtime: 'python' })", 'runtime', 'CodeRuntime'],
   ['functionTools({ a: { parameters: 7, execute: () => 1 } })', 'parameters', 'ToolSchema'],

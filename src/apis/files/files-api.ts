@@ -1,7 +1,7 @@
 /** The Files API as a value, for `openResponses` and for the router. */
 import { isVectorStores, type VectorStores } from '../../engine/indexing/vector-stores.ts';
-import { answersInTime } from '../../ports/answers-in-time.ts';
 import { type FileStore, isFileStore } from '../../ports/files/file-store.ts';
+import { answersInTime } from '../../ports/host/answers-in-time.ts';
 import { checkOptions, isObject, type OptionCheck } from '../../ports/host/options-check.ts';
 import type { Api } from '../endpoint/api.ts';
 import { fileRoutes } from './endpoints.ts';

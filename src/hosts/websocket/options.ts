@@ -45,6 +45,7 @@ export interface WebSocketOptions {
  * that reads requests of Express cannot read it: `authorize` names the tenant.
  */
 export interface WebSocketCoreOptions extends CoreOptions<WebSocketRequest> {
+  /** Left out: `authorize` names the tenant. */
   readonly scope?: undefined;
 }
 

@@ -1,6 +1,6 @@
 /** A page that shows the last responses of your routers: the client's request, the requests to the model server, and how long each step took. */
 
-export type { Admission, Refusal } from '../../ports/host/admission.ts';
+export type { Admission, AdmittedTenant, Refusal } from '../../ports/host/admission.ts';
 export { createInspector, type Inspector } from './create-inspector.ts';
 export type { ObservableOptions } from './observing/observer.ts';
 export type { Redact } from './recording/request-text.ts';

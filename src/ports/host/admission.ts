@@ -10,8 +10,14 @@ export interface Refusal {
   readonly message: string;
 }
 
+/** As whom a client is admitted. */
+export interface AdmittedTenant {
+  /** The tenant, as `scope` of the routers would name it. */
+  readonly scope: string;
+}
+
 /** `true` or the tenant admits the request, as whose it then counts; `false` or a reason refuses it. */
-export type Admission = boolean | { readonly scope: string } | Refusal;
+export type Admission = boolean | AdmittedTenant | Refusal;
 
 const NOT_AUTHORISED: Refusal = { status: 403, message: 'This request is not authorised.' };
 

@@ -19,8 +19,8 @@ export type ToolSchema = JsonObject | ZodSchema;
  * The arguments that a schema describes: the output of a zod schema, or the values of a JSON Schema that is written where it is
  * used; otherwise any object.
  */
-export type ToolArguments<Schema> = Schema extends { readonly _zod: { readonly output: infer Output } }
-  ? Output
+export type ToolArguments<Schema> = Schema extends ZodSchema
+  ? Schema['_zod']['output']
   : SchemaValue<Schema> extends infer Value
     ? unknown extends Value
       ? JsonObject
