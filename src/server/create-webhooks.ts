@@ -33,7 +33,7 @@ export interface WebhooksOptions {
    */
   readonly engine?: BackgroundEngine | undefined;
   /** The only way to endpoints. Default: an `egressGuard` that reaches public hosts by `https`, and follows no redirect. */
-  readonly guard?: (WebhookFetcher & { close?(): Promise<void> }) | undefined;
+  readonly guard?: WebhookFetcher | undefined;
   /**
    * Signs verifications of endpoints: a text or bytes, at least 16 bytes, the same in every process. Default: a random one for this
    * process, so that after a restart endpoints must be verified again.

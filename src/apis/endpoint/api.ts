@@ -51,6 +51,7 @@ export type EndpointFinder = (path: string) => ((request: InnerRequest) => Promi
 export interface InnerRequest {
   /** The JSON. */
   readonly body: unknown;
+  /** The headers: a budget by key and the host's functions read them. */
   readonly headers: Headers;
   /** The tenant whose request it is. */
   readonly scope: string;

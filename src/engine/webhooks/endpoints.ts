@@ -14,6 +14,8 @@ export interface WebhookFetcher {
   check(url: string): void;
   /** As the global `fetch`; it must reach no address that the host does not allow. */
   fetch(url: string, init?: RequestInit): Promise<Response>;
+  /** Releases its connections: called when the webhooks are closed. */
+  close?(): Promise<void>;
 }
 
 /** What a tenant wants to be told, and where. */

@@ -55,7 +55,7 @@ interface WebhookSettings {
   readonly engine: BackgroundEngine;
   readonly store: ResponseStore;
   readonly endpoints: EndpointSource;
-  readonly fetcher: WebhookFetcher & { close?(): Promise<void> };
+  readonly fetcher: WebhookFetcher;
   readonly sealer: Sealer;
   readonly hooks: Reports;
   /** One delivery, in milliseconds. */

@@ -1,11 +1,11 @@
 /** Batches beside the APIs of models in one `openResponses`: what they share, what they can reach, and how they end. */
 import express from 'express';
 import OpenAI from 'openai';
+import type { ApiHost } from '../../../src/apis/endpoint/api.ts';
 import { batchesApi } from '../../../src/batches.ts';
 import { filesApi, memoryFiles } from '../../../src/files.ts';
 import {
   type Api,
-  type ApiHost,
   type BackgroundEngine,
   chatCompletionsUpstream,
   inProcessEngine,
