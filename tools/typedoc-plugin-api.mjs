@@ -1,6 +1,6 @@
 /** Names each page after the entry that hosts import, and fails for an exported name or member without a comment. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { Application, Comment, Converter, ReflectionKind, RendererEvent } from 'typedoc';
 import { sources } from './api-entries.mjs';
 
@@ -16,7 +16,10 @@ const CHECKED =
 
 export function load(app) {
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => nameModules(project));
-  app.renderer.on(RendererEvent.END, ({ outputDirectory }) => repairAnchors(outputDirectory));
+  app.renderer.on(RendererEvent.END, ({ outputDirectory }) => {
+    repairNames(outputDirectory);
+    repairAnchors(outputDirectory);
+  });
   app.on(Application.EVENT_VALIDATE_PROJECT, (project) => checkComments(project, app.logger));
 }
 
@@ -33,10 +36,27 @@ function nameModules(project) {
   }
 }
 
+/** TypeDoc keeps the name of a page for a type of another one, such as `Webhooks`, though that has no page, and so numbers the page `webhooks`. */
+function repairNames(folder) {
+  const names = pagesIn(folder);
+  for (const name of names) {
+    const plain = name.replace(/-1\.md$/, '.md');
+    if (names.includes(plain)) continue;
+    renameSync(join(folder, name), join(folder, plain));
+    for (const page of pagesIn(folder)) {
+      const text = readFileSync(join(folder, page), 'utf8');
+      writeFileSync(join(folder, page), text.replaceAll(basename(name), basename(plain)));
+    }
+  }
+}
+
+function pagesIn(folder) {
+  return readdirSync(folder, { recursive: true }).filter((name) => name.endsWith('.md'));
+}
+
 /** TypeDoc counts a member `x` of `Y` as a heading `yx`, and so numbers the anchor of a type `YX`, which is the only heading of that name. */
 function repairAnchors(folder) {
-  const names = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith('.md'));
-  const texts = new Map(names.map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
+  const texts = new Map(pagesIn(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
   const numbered = /\]\(([^)#]*)#([\w-]+)-1\)/g;
   for (const [name, text] of texts) {
     const repaired = text.replace(numbered, (link, page, anchor) => {

@@ -38,6 +38,11 @@ const NOT_RUN = [
     'npm install @ai-sdk/',
     'installs what this project has; test/examples/recipes-providers.test.ts runs the recipes with it',
   ],
+  [
+    'docs/recipes/batches.md',
+    'curl',
+    'wants an endpoint of its own to be told; test/examples/recipes-hosts.test.ts sends the same requests to the recipe',
+  ],
   ['docs/sizing.md', 'npm run bench:sizing', 'takes ten minutes and measures this machine'],
 ] as const;
 
