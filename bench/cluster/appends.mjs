@@ -13,10 +13,10 @@ const STORES = { memory: 'memory', 'sqlite-libsql': 'SQLite', redis: 'Redis', po
 const keyOf = (index) => ({ scope: 'bench', id: `resp_${index}` });
 const events = Array.from({ length: EVENTS }, () => EVENT);
 
-/** Appends to one log until the time is over, and begins it again when it is long; returns the number of appends. */
+/** Appends to one log until the time is over, at least once, and begins it again when it is long; returns the number of appends. */
 async function fill(log, key, end) {
   let count = 0;
-  for (; performance.now() < end; count += 1) {
+  for (; count === 0 || performance.now() < end; count += 1) {
     if (count % LONGEST === 0) await log.begin(key, { epoch: 1, request: '', expiresAt: Date.now() + HOUR_MS });
     const from = (count % LONGEST) * EVENTS;
     const isTaken = await log.append(key, { epoch: 1, from, events, state: '{"tries":1}' });

@@ -19,6 +19,14 @@ async function withHost<Result>(host: Express, run: (origin: string) => Promise<
 describe('a bad option', () => {
   it.each<[unknown, string]>([
     [{ upstreams: {} }, "responsesRouter: unknown option 'upstreams'; known are upstream, store"],
+    [
+      { engine: {} },
+      "responsesRouter: unknown option 'engine'; it belongs in background: { engine }; known are upstream, store",
+    ],
+    [
+      { baseURL: 'http://localhost' },
+      "responsesRouter: unknown option 'baseURL'; it belongs in upstream: chatCompletionsUpstream({ baseURL }); known are",
+    ],
     [{ toString: 1 }, "responsesRouter: unknown option 'toString'; known are upstream, store"],
     [
       { upstream: 'http://localhost' },

@@ -408,6 +408,16 @@ describe('the tenant', () => {
     expect(message).toBe('Unexpected server response: 500');
   });
 
+  it('that a connection has and HTTP has not is a warning, once', async () => {
+    const lines: string[] = [];
+    const warn = (...line: readonly unknown[]) => void lines.push(line.join(' '));
+    const logger = { debug() {}, info() {}, error() {}, warn };
+    const { ask } = await serve({ upstream: says, logger }, { authorize: () => ({ scope: 'ada' }) });
+    await ask({ input: 'Hi' });
+    await ask({ input: 'Hi' });
+    expect(lines).toEqual([expect.stringContaining('Give openResponses a scope that returns the same.')]);
+  });
+
   it('of a request that handle is given is whom scope names', async () => {
     const store = memoryStore();
     const api = openWithoutExpress<{ readonly user: string }>({ upstream: says, store, scope: ({ user }) => user });

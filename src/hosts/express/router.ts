@@ -5,7 +5,7 @@ import type { DrainOptions } from '../../engine/request/activity.ts';
 import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
 import { announcer } from '../../server/announce.ts';
 import { type CoreSettings, coreSettings } from '../../server/options/core-settings.ts';
-import { coreChecks } from '../../server/options/option-checks.ts';
+import { CORE_PLACES, coreChecks } from '../../server/options/option-checks.ts';
 import type { CoreOptions } from '../../server/options/options.ts';
 import { warnOfUnused } from '../../server/options/unused-options.ts';
 import { reportedRoute } from '../../server/reported-routes.ts';
@@ -48,7 +48,7 @@ interface RouterKit {
 
 /** Checks the options of the factory `owner`; throws a `TypeError` that names the invalid option. */
 export function routerKit(owner: string, options: RouterOptions<never>): RouterKit {
-  checkOptions(owner, options, { ...coreChecks, scope: isFunction });
+  checkOptions(owner, options, { ...coreChecks, scope: isFunction }, CORE_PLACES);
   warnOfUnused(owner, options);
   const { scope: scopeOf, ...core } = options;
   // The cast: the host states what its earlier handlers make of a request.

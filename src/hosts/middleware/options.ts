@@ -2,7 +2,7 @@
 
 import { checkOptions, isFunction, isOneOf, type OptionCheck } from '../../ports/host/options-check.ts';
 import { type CoreSettings, preparationSettings } from '../../server/options/core-settings.ts';
-import { coreChecks } from '../../server/options/option-checks.ts';
+import { CORE_PLACES, coreChecks } from '../../server/options/option-checks.ts';
 import type { CoreOptions } from '../../server/options/options.ts';
 import type { NodeRequest, ScopeOf } from '../node/node-request.ts';
 import type { ApiName } from './api.ts';
@@ -31,7 +31,7 @@ export function middlewareSettings(
   more: Readonly<Record<string, OptionCheck>> = {},
 ): MiddlewareSettings {
   const api = isOneOf('responses', 'chat-completions', 'messages');
-  checkOptions(owner, options, { ...coreChecks, api, scope: isFunction, ...more });
+  checkOptions(owner, options, { ...coreChecks, api, scope: isFunction, ...more }, CORE_PLACES);
   // The cast: the host states what its earlier handlers make of a request.
   const scope = options.scope as MiddlewareSettings['scope'];
   return { ...preparationSettings(owner, options), api: options.api, scope };

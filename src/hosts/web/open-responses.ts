@@ -1,7 +1,9 @@
 /** All APIs in one call, for hosts without Express. */
 import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
+
 import { type ApisOptions, apisChecks } from '../../server/apis-options.ts';
 import { type OpenResponses, openApis, rememberApis } from '../../server/open-apis.ts';
+import { CORE_PLACES } from '../../server/options/option-checks.ts';
 import type { AnyRequest } from '../node/host-requests.ts';
 import { isBasePath, webFetch } from './web-fetch.ts';
 
@@ -32,7 +34,7 @@ export function openResponses<Req extends object = Request>(
   options: OpenResponsesOptions<Req> = {},
 ): OpenResponses<Req> {
   const owner = 'openResponses';
-  checkOptions(owner, options, { ...apisChecks, basePath: isBasePath, scope: isFunction });
+  checkOptions(owner, options, { ...apisChecks, basePath: isBasePath, scope: isFunction }, CORE_PLACES);
   const { basePath, scope, ...given } = options;
   // The cast: the host states which requests its functions receive.
   const apis = openApis(owner, given as ApisOptions<never>, scope);

@@ -13,7 +13,7 @@ import {
 import type { MaybePromise } from '../../ports/store.ts';
 import { apisBehind, type OpenApis, type OpenResponses } from '../../server/open-apis.ts';
 import { type CoreSettings, coreSettings } from '../../server/options/core-settings.ts';
-import { coreChecks } from '../../server/options/option-checks.ts';
+import { CORE_PLACES, coreChecks } from '../../server/options/option-checks.ts';
 import type { CoreOptions } from '../../server/options/options.ts';
 import { warnOfUnused } from '../../server/options/unused-options.ts';
 import type { WebSocketRequest } from '../node/host-requests.ts';
@@ -72,6 +72,8 @@ export interface WebSocketSettings {
   readonly apis: OpenApis | undefined;
   readonly path: string;
   readonly authorize: NonNullable<WebSocketOptions['authorize']>;
+  /** Says once that a user is one tenant over HTTP and another over the WebSocket. */
+  readonly warnOfTenant: () => void;
   readonly connectionMs: number;
   readonly pingMs: number;
   readonly maxLanes: number;
@@ -91,9 +93,18 @@ export function webSocketSettings(served: ServedByWebSocket, options: WebSocketO
     );
   // The cast: what is not the object of `openResponses` is options, which are checked.
   const core = apis?.settings ?? ownSettings(served as WebSocketCoreOptions);
+  let hasWarned = false;
+  const warnOfTenant = () => {
+    if (hasWarned) return;
+    hasWarned = true;
+    core.recorder.warn(
+      `${OWNER}: authorize names a tenant, and openResponses has no scope: a user has other responses over the WebSocket than over HTTP, where a digest of the API key is the tenant. Give openResponses a scope that returns the same.`,
+    );
+  };
   return {
     core,
     apis,
+    warnOfTenant,
     path: options.path ?? '/v1/responses',
     authorize: options.authorize ?? sameOriginOnly,
     connectionMs: options.connectionMs ?? 60 * 60_000,
@@ -105,10 +116,8 @@ export function webSocketSettings(served: ServedByWebSocket, options: WebSocketO
 }
 
 function ownSettings(options: WebSocketCoreOptions): CoreSettings {
-  checkOptions(OWNER, options, {
-    ...coreChecks,
-    scope: () => 'left out: authorize returns the tenant of a connection, as { scope }',
-  });
+  const scope = () => 'left out: authorize returns the tenant of a connection, as { scope }';
+  checkOptions(OWNER, options, { ...coreChecks, scope }, CORE_PLACES);
   warnOfUnused(OWNER, options);
   return coreSettings(OWNER, options);
 }

@@ -18,14 +18,17 @@ export function upgradePath({ url = '' }: IncomingMessage): string {
 /** Returns the scope of an admitted client, or the error to answer. Never rejects. */
 export async function admit(
   request: IncomingMessage,
-  { authorize, apis }: Pick<WebSocketSettings, 'authorize' | 'apis'>,
+  { authorize, apis, warnOfTenant }: Pick<WebSocketSettings, 'authorize' | 'apis' | 'warnOfTenant'>,
 ): Promise<string | ApiError> {
   markRequest(request, 'websocket');
   try {
     // The cast: it says so since the line before.
     const admission = readAdmission(await authorize(request as WebSocketRequest));
     if ('status' in admission) return refusalError(admission);
-    if (admission.scope !== undefined) return admission.scope;
+    if (admission.scope !== undefined) {
+      if (apis && !apis.hasScope) warnOfTenant();
+      return admission.scope;
+    }
     // The digest of a key would be another tenant than the one whom the host names over HTTP.
     if (apis?.hasScope)
       throw new TypeError('authorize: must return { scope }, because openResponses has a scope, got true');

@@ -13,13 +13,24 @@ export function asSecret(check: (value: unknown) => true | string): OptionCheck 
   return Object.assign((value: unknown) => check(value), { isSecret: true } as const);
 }
 
-/** Throws a `TypeError` for an option that is not in `checks` or does not pass; `undefined` counts as omitted. */
-export function checkOptions(owner: string, options: object, checks: Readonly<Record<string, OptionCheck>>): void {
+/**
+ * Throws a `TypeError` for an option that is not in `checks` or does not pass; `undefined` counts as omitted. `elsewhere` says of an
+ * option that belongs to another place which that is.
+ */
+export function checkOptions(
+  owner: string,
+  options: object,
+  checks: Readonly<Record<string, OptionCheck>>,
+  elsewhere: Readonly<Record<string, string>> = {},
+): void {
   if (!isRecord(options))
     throw new TypeError(`${owner}: the options must be an object, got ${inspect(options, { depth: 1 })}`);
   for (const [name, value] of Object.entries(options)) {
     const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
-    if (!check) throw new TypeError(`${owner}: unknown option '${name}'; known are ${Object.keys(checks).join(', ')}`);
+    if (!check) {
+      const place = Object.hasOwn(elsewhere, name) ? `it belongs in ${elsewhere[name]}; ` : '';
+      throw new TypeError(`${owner}: unknown option '${name}'; ${place}known are ${Object.keys(checks).join(', ')}`);
+    }
     const expected = value === undefined || check(value);
     if (expected !== true) throw new TypeError(`${owner}: ${name} must be ${expected}, got ${quoted(value, check)}`);
   }

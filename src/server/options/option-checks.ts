@@ -16,6 +16,14 @@ import { isRecord } from '../../protocol/record.ts';
 
 const isProvider = (value: unknown) => withMethods('list', 'call')(value) === true;
 
+/** Where options belong that are often given to a router itself. */
+export const CORE_PLACES: Readonly<Record<string, string>> = {
+  baseURL: 'upstream: chatCompletionsUpstream({ baseURL })',
+  apiKey: 'upstream: chatCompletionsUpstream({ apiKey })',
+  engine: 'background: { engine }',
+  durable: 'background: { durable }',
+};
+
 /** The checks of the shared options, to which a router adds its own. */
 export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   upstream: (value) =>
@@ -27,7 +35,7 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   tools: (value) =>
     typeof value === 'function' ||
     (Array.isArray(value) ? value : [value]).every(isProvider) ||
-    'tool providers or a function',
+    'tool providers, such as functionTools({ … }) or mcpTools({ … }), or a function',
   remoteMcp: withMethods('open', 'close'),
   approval: isFunction,
   // Its lists are checked where they are read.

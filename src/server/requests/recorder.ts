@@ -17,6 +17,8 @@ export interface HostRecorder extends Recorder {
   readonly health: RouterHealth;
   /** Reports an error of the host's own functions for which there is no request to fail and no handler to pass it to. */
   onHostError(error: unknown): void;
+  /** Warns the host of what it should set otherwise: in its log, or as a process warning. */
+  warn(message: string): void;
   /** Writes a line of information, which nobody sees by default. */
   announce(message: string, fields: LogFields): void;
 }
@@ -90,6 +92,12 @@ class LoggingRecorder implements HostRecorder {
     if (this.isSilent) return;
     if (!this.log) return processWarning(inspect(error));
     this.log.write('error', 'A function of the host threw.', errorFields(error));
+  }
+
+  warn(message: string): void {
+    if (this.isSilent) return;
+    if (!this.log) return processWarning(message);
+    this.log.write('warn', message, {});
   }
 
   announce(message: string, fields: LogFields): void {

@@ -75,6 +75,10 @@ export function functionTools<
   tools: { readonly [Name in keyof Schemas]: FunctionTool<Schemas[Name], Req> },
   { server = 'functions' }: FunctionToolsOptions = {},
 ): ToolProvider<Req> {
+  if (Array.isArray(tools))
+    throw new TypeError(
+      'functionTools: the tools must be an object of tools by name, such as { add: { … } }, got an array',
+    );
   checkOptions('functionTools', { server }, { server: (value) => typeof value === 'string' || 'a string' });
   // The cast: each function has arguments of its own type.
   const functions = tools as Readonly<Record<string, AnyFunctionTool<Req>>>;

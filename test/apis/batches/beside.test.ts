@@ -13,6 +13,7 @@ import {
   type OpenResponsesOptions,
   openResponses,
   type RestoredRequest,
+  type Webhooks,
 } from '../../../src/index.ts';
 import { chatCompletion, type FakeUpstream, startFakeUpstream } from '../../../src/testing/index.ts';
 import { type Listening, listening } from '../../support/listening.ts';
@@ -74,6 +75,22 @@ describe('batches in openResponses', () => {
     const vectors = await ended(client, await create(client, [line('two', {}, '/v1/embeddings')], '/v1/embeddings'));
     expect(vectors.request_counts).toEqual({ total: 1, completed: 1, failed: 0 });
     await api.close();
+  });
+
+  it('[E-11] tell of their end by the webhooks of all APIs, which are closed with them', async () => {
+    const told: string[] = [];
+    const webhooks: Webhooks = {
+      publish: async ({ subject, type }) => void told.push(`${type} ${subject}`),
+      verify: async () => '',
+      deliveries: async () => [],
+      watch: (engine) => engine,
+      close: async () => void told.push('closed'),
+    };
+    const { api, client } = await start({ webhooks });
+    model.reply({ body: chatCompletion('Yes.') });
+    const batch = await ended(client, await create(client, [line('one')]));
+    await api.close();
+    expect(told).toEqual([`batch.completed ${batch.id}`, 'closed']);
   });
 
   it('[E-10] take the one set of places for turns, however many lines run', async () => {

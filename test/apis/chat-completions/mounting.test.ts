@@ -176,7 +176,7 @@ it.each<readonly [wrong: RouterOptions, message: string]>([
   [{ toolz: 1 } as RouterOptions, "chatCompletionsRouter: unknown option 'toolz'"],
   [
     { tools: 1 } as unknown as RouterOptions,
-    'chatCompletionsRouter: tools must be tool providers or a function, got 1',
+    'chatCompletionsRouter: tools must be tool providers, such as functionTools({ … }) or mcpTools({ … }), or a function, got 1',
   ],
   [
     { upstream: { name: 'other', stream: () => [] } } as unknown as RouterOptions,

@@ -234,6 +234,11 @@ describe('functionTools', () => {
   const execute = () => '';
 
   it.each<[string, unknown, string]>([
+    [
+      'a list',
+      [{ name: 'now', execute }],
+      'functionTools: the tools must be an object of tools by name, such as { add: { … } }, got an array',
+    ],
     ['a function without `execute`', { now: {} }, 'functionTools: now: execute must be a function, got undefined'],
     [
       '`execute` of another type',

@@ -242,7 +242,7 @@ describe('the result of a call', () => {
 
 describe('the options', () => {
   it.each<[string, object, string]>([
-    ['a tool without methods', { tools: {} }, 'tools must be tool providers or a function'],
+    ['a tool without methods', { tools: {} }, 'tools must be tool providers, such as functionTools('],
     ['a list with one that is none', { tools: [providerOf('a', []), { list() {} }] }, 'tools must be tool providers'],
     ['another rendering', { show: { toolCalls: 'both' } }, "toolCalls must be one of 'mcp_call', 'function_call'"],
   ])('[X-01] refuse %s when the router is made', async (_, options, message) => {

@@ -156,10 +156,10 @@ describe('pyodideRuntime', () => {
     '[T-11] keeps containers ready, and never has more processes than it may',
     async () => {
       await withRuntime({ warm: 1, maxContainers: 2 }, async (runtime) => {
-        const [first, second] = [await runtime.create(NEVER), await runtime.create(NEVER)];
+        const [first, second] = [await runtime.create(NEVER, 'ada'), await runtime.create(NEVER, 'bob')];
         const leaving = new AbortController();
-        const third = runtime.create(leaving.signal);
-        const fourth = runtime.create(NEVER);
+        const third = runtime.create(leaving.signal, 'cy');
+        const fourth = runtime.create(NEVER, 'ada');
         expect(sandboxesOf().length).toBe(2);
         leaving.abort(new Error('left'));
         await expect(third).rejects.toThrow('left');
