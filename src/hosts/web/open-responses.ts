@@ -1,6 +1,5 @@
 /** All APIs in one call, for hosts without Express. */
 import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
-
 import { type ApisOptions, apisChecks } from '../../server/apis-options.ts';
 import { type OpenResponses, openApis, rememberApis } from '../../server/open-apis.ts';
 import { CORE_PLACES } from '../../server/options/option-checks.ts';

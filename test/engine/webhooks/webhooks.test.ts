@@ -114,7 +114,7 @@ describe('a webhook', () => {
   });
 
   it('[E-11] whose receiver never answers is cut off, and tried again', async () => {
-    const world = await startWebhooks(receiver, { timeoutMs: 50 });
+    const world = await startWebhooks(receiver, { timeoutMs: 1000 });
     webhooks = world.webhooks;
     receiver.answer = () => 'hang';
     await webhooks.publish(EVENT);
