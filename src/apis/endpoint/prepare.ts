@@ -108,11 +108,13 @@ export function noteReporter(
   { hooks }: { readonly hooks: Reports },
   responseId?: string,
 ) {
+  // Made now: the function outlives the preparation, and must hold no request, whose history may be freed.
+  const about = reportInfo(request, responseId);
   let notes = 0;
   return (note: Note) => {
     notes += 1;
     if (notes > MOST_NOTES) return;
     const last = notes === MOST_NOTES ? { ...note, message: `${note.message} More such notes are left out.` } : note;
-    notify(hooks, 'onNote', last, reportInfo(request, responseId));
+    notify(hooks, 'onNote', last, about);
   };
 }

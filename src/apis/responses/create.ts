@@ -67,16 +67,18 @@ async function withPreparedTurn<Answer>(
   answer: (prepared: PreparedTurn, headers: Budgeted<unknown>['headers']) => Promise<Answer>,
 ): Promise<Answer> {
   const life = beginTurn(request, settings.limits.durationMs, turns);
-  let prepared: PreparedTurn | undefined;
+  // The id alone: while the model answers nothing here holds the turn, whose history may be freed.
+  let responseId: string | undefined;
   try {
     if (life.place) await life.place;
     const { settings: charged, headers } = await withBudget(request, settings, life);
-    prepared = await prepareTurn(request, charged, life);
+    const prepared = await prepareTurn(request, charged, life);
+    responseId = prepared.info.responseId;
     notify(settings.hooks, 'onRequest', prepared.info);
     return await answer(prepared, headers);
   } catch (error) {
     life.leave();
-    throw withResponse(error, prepared?.info.responseId);
+    throw withResponse(error, responseId);
   }
 }
 

@@ -53,6 +53,16 @@ export function calibratedCounter(estimate: TokenCounter): TokenCounting {
     return [tokens, learnt ? corrected(tokens, learnt) : tokens];
   }
 
+  /** A function of its own: closures made in one call share what they hold, and that of `learner` holds the request. */
+  function weakLearner(request: ModelRequest): (reported: number) => void {
+    // A history may be freed while the model answers, and then nothing is learnt from it.
+    const sample = new WeakRef(request);
+    return (reported) => {
+      const counted = sample.deref();
+      if (counted) learn(counted, reported);
+    };
+  }
+
   return {
     count: async (request, signal) => (await counts(request, signal))[1],
     upperCount: async (request, signal) => Math.max(...(await counts(request, signal))),
@@ -63,12 +73,7 @@ export function calibratedCounter(estimate: TokenCounter): TokenCounting {
       const bytes = leastBytes([items, tools], byteBudget);
       if (bytes > byteBudget) return undefined;
       if (bytes + instructions.length < MIN_WEAK_BYTES) return (reported) => learn(request, reported);
-      // Held weakly: a history may be freed while the model answers, and then nothing is learnt from it.
-      const sample = new WeakRef(request);
-      return (reported) => {
-        const counted = sample.deref();
-        if (counted) learn(counted, reported);
-      };
+      return weakLearner(request);
     },
     isHosts: false,
   };

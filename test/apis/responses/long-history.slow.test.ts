@@ -27,7 +27,7 @@ function waitingUpstream() {
   return { upstream, requested, letGo: () => letGo() };
 }
 
-it('[Q-04] a history may go while the model answers: only what the request itself brought is held', async () => {
+it('[Q-04] a history of more than a few kilobytes may go while the model answers: only what the request itself brought is held', async () => {
   setFlagsFromString('--expose-gc');
   const collect: () => void = runInNewContext('gc');
   const { upstream, requested, letGo } = waitingUpstream();
@@ -36,7 +36,7 @@ it('[Q-04] a history may go while the model answers: only what the request itsel
     scope: 'anonymous',
     id: 'resp_past',
     createdAt: 1,
-    input: [{ id: 'msg_1', type: 'message', role: 'user', content: 'Hi' }],
+    input: [{ id: 'msg_1', type: 'message', role: 'user', content: 'Hi. '.repeat(2000) }],
     output: [{ id: 'msg_2', type: 'message', role: 'assistant', status: 'completed', content: [] }],
     resource: {},
   });
