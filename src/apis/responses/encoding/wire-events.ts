@@ -105,13 +105,16 @@ export type Of<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type
 /** The position of a part: reasoning summaries are counted separately from content. */
 type PartPlace = Pick<Of<'part-delta'>, 'index' | 'itemId' | 'partIndex'>;
 
-/** The index field for parts of this type. */
-export function partIndexField(type: PartType): 'summary_index' | 'content_index' {
-  return type === 'summary_text' ? 'summary_index' : 'content_index';
+const CONTENT = { name: 'content_part', index: 'content_index' } as const;
+const SUMMARY = { name: 'reasoning_summary_part', index: 'summary_index' } as const;
+
+/** How the events of parts of this type name the part and the field of its position. */
+export function partEvents(type: PartType): typeof CONTENT | typeof SUMMARY {
+  return type === 'summary_text' ? SUMMARY : CONTENT;
 }
 
 function partPlace({ index, itemId, partIndex }: PartPlace, type: PartType) {
-  return { item_id: itemId, output_index: index, [partIndexField(type)]: partIndex };
+  return { item_id: itemId, output_index: index, [partEvents(type).index]: partIndex };
 }
 
 function itemPlace({ index, itemId }: { readonly index: number; readonly itemId: string }) {
@@ -120,12 +123,7 @@ function itemPlace({ index, itemId }: { readonly index: number; readonly itemId:
 
 function partEvent(name: 'added' | 'done', event: Of<'part-start' | 'part-end'>): WireEvent {
   const { part } = event;
-  return { type: `response.${partKind(part.type)}.${name}`, ...partPlace(event, part.type), part };
-}
-
-/** The name of parts of this type in their events' names. */
-export function partKind(type: PartType): 'reasoning_summary_part' | 'content_part' {
-  return type === 'summary_text' ? 'reasoning_summary_part' : 'content_part';
+  return { type: `response.${partEvents(part.type).name}.${name}`, ...partPlace(event, part.type), part };
 }
 
 const TEXT_EVENT: Readonly<Record<PartType, string>> = {
