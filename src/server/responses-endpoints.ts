@@ -42,14 +42,14 @@ export class ResponsesEndpoints {
     this.followers = new Followers(settings.limits);
     const engine = settings.engine ?? inProcessEngine();
     this.background = new BackgroundRuns({ ...settings, engine }, this.turns, (request, life, resumed) =>
-      prepareForBackground(request, withTakeover(settingsFor(settings, request)), life, { isLogged: true, resumed }),
+      prepareRun(request, settingsFor(settings, request), life, { isLogged: true, resumed }),
     );
   }
 
   async create(apiRequest: EndpointRequest): Promise<JsonReply | Reply> {
     const own = settingsFor(this.settings, apiRequest);
     const prepare = (request: EndpointRequest, life: Lifetime, isLogged: boolean) =>
-      prepareForBackground(request, withTakeover(own), life, { isLogged });
+      prepareRun(request, own, life, { isLogged });
     const body: JsonObject = isRecord(apiRequest.body) ? apiRequest.body : {};
     if (body.background === true) return createInBackground(apiRequest, own, this.parts, prepare);
     // A response that nobody may retrieve ends with its client.
@@ -129,9 +129,15 @@ export class ResponsesEndpoints {
   }
 }
 
-/** The settings of a response that another process continues if this one cannot: so it does, whatever the host wants of others. */
-function withTakeover<Settings extends Pick<CoreSettings, 'engine' | 'onStoreError'>>(settings: Settings): Settings {
-  return settings.engine?.takesOver ? { ...settings, onStoreError: 'fail' } : settings;
+/** A response that another process continues if this one cannot is stored, whatever the host wants of others. */
+function prepareRun(
+  request: EndpointRequest,
+  settings: CoreSettings,
+  life: Lifetime,
+  run: Parameters<typeof prepareForBackground>[3],
+) {
+  const stored: CoreSettings = settings.engine?.takesOver ? { ...settings, onStoreError: 'fail' } : settings;
+  return prepareForBackground(request, stored, life, run);
 }
 
 function responseIdIn({ params }: EndpointRequest): string {

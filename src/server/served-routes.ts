@@ -48,7 +48,9 @@ interface ServedApi<Req = unknown> {
 /** Serves the routes, which have been reported. */
 export function servedRoutes(routes: readonly Route[], settings: ServedSettings): ServedApi {
   const { limits } = settings;
-  const refuse = (error: ApiError) => refusalEndpoint(error, settings);
+  // The request for an error needs no tenant.
+  const refuse = (error: ApiError, request: ApiRequest) =>
+    refusalEndpoint(error, settings)(toEndpointRequest({ ...request, scope: '' }));
 
   async function answer({ endpoint, readsBytes }: Route, request: ApiRequest, params: RawParams): Promise<Reply> {
     let apiRequest: EndpointRequest;
@@ -56,11 +58,11 @@ export function servedRoutes(routes: readonly Route[], settings: ServedSettings)
       apiRequest = toEndpointRequest(request, settings.scope);
     } catch (error) {
       // That of its credentials.
-      if (error instanceof ApiError) return refuse(error)(anonymousRequest(request));
+      if (error instanceof ApiError) return refuse(error, request);
       throw error;
     }
     const rest = await readRest(request, apiRequest, params, readsBytes ? undefined : limits).catch(toApiError);
-    if (rest instanceof ApiError) return refuse(rest)(apiRequest);
+    if (rest instanceof ApiError) return refusalEndpoint(rest, settings)(apiRequest);
     return endpoint({ ...apiRequest, ...rest });
   }
 
@@ -74,13 +76,8 @@ export function servedRoutes(routes: readonly Route[], settings: ServedSettings)
       }
       return undefined;
     },
-    refuse: (error, request) => refuse(error)(anonymousRequest(request)),
+    refuse,
   };
-}
-
-/** The request for an error, which needs no tenant. */
-function anonymousRequest(request: ApiRequest): EndpointRequest {
-  return toEndpointRequest({ ...request, scope: '' });
 }
 
 /** What serving routes needs of the host's options. */

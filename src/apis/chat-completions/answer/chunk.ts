@@ -97,12 +97,8 @@ export function mayBeginCall(entry: CallEntry): boolean {
   return Boolean(id || called?.name) && !customCallIn(entry) && !called?.arguments;
 }
 
-/** Whether the chunk names the role. */
-export function hasRole(chunk: JsonObject): boolean {
-  return chunkDeltas(chunk).some(({ role }) => role);
-}
-
-function chunkDeltas({ choices }: JsonObject): readonly JsonObject[] {
+/** The deltas of the chunk's choices. */
+export function chunkDeltas({ choices }: JsonObject): readonly JsonObject[] {
   const deltas: JsonObject[] = [];
   if (!Array.isArray(choices)) return deltas;
   for (const choice of choices) if (isRecord(choice) && isRecord(choice.delta)) deltas.push(choice.delta);

@@ -5,7 +5,7 @@ import { dataURL } from '../../../protocol/images.ts';
 import type { OutputItem } from '../../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { itemImage } from '../../../protocol/tool-calls/image-generation-call.ts';
-import { hasRole } from './chunk.ts';
+import { chunkDeltas } from './chunk.ts';
 import { addUsage } from './usage.ts';
 
 /** The parts of the client's request that decide what it receives. */
@@ -91,7 +91,7 @@ export function passedFrame(completion: Completion, data: string, chunk: JsonObj
   // A chunk of nothing but the usage.
   if (!completion.wantsUsage && chunk.usage && Array.isArray(choices) && choices.length === 0) return '';
   const { head, usage, isContinued } = completion;
-  completion.hasRole ||= hasRole(chunk);
+  completion.hasRole ||= chunkDeltas(chunk).some(({ role }) => role);
   const summed = usage && isRecord(chunk.usage) ? { usage: addUsage(usage, chunk.usage) } : undefined;
   if (isContinued && (summed || chunk.id !== head?.id)) return chunkFrame({ ...chunk, ...head, ...summed });
   return dataFrame(data);

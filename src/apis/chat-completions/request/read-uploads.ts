@@ -74,17 +74,15 @@ class Placing {
     const id = partFileId(part);
     if (id === undefined || !this.reader) {
       const held = { type: 'input_file', ...partFile(part) };
-      return textPart(await this.texts.ofPart(held, `${path}.file_data`)) ?? part;
+      const text = await this.texts.ofPart(held, `${path}.file_data`);
+      return text === undefined ? part : { type: 'text', text };
     }
     const param = `${path}.file_id`;
     const upload = await this.reader.get(id, param);
     const { filename, file_data: data } = filePart(upload);
-    return textPart(await this.texts.of(upload, param)) ?? { type: 'file', file: { filename, file_data: data } };
+    const text = await this.texts.of(upload, param);
+    return text === undefined ? { type: 'file', file: { filename, file_data: data } } : { type: 'text', text };
   }
-}
-
-function textPart(text: string | undefined): JsonObject | undefined {
-  return text === undefined ? undefined : { type: 'text', text };
 }
 
 function partFile(part: unknown): JsonObject {

@@ -39,10 +39,14 @@ function eventFrame(event: TurnEvent, options: EncodeOptions, written: Written |
       const response = jsonWith(endedFields(options.started, event), 'output', output);
       return responseFrame(event.status, event.sequence, response) + DONE_FRAME;
     }
-    case 'item-start':
-      return itemFrame('added', event, JSON.stringify(options.presentItem(event.item)));
-    case 'item-end':
-      return itemFrame('done', event, itemJson(options.presentItem(event.item), written));
+    case 'item-start': {
+      const item = JSON.stringify(options.presentItem(event.item));
+      return frame('response.output_item.added', event.sequence, `"output_index":${event.index},"item":${item}`);
+    }
+    case 'item-end': {
+      const item = itemJson(options.presentItem(event.item), written);
+      return frame('response.output_item.done', event.sequence, `"output_index":${event.index},"item":${item}`);
+    }
     case 'part-start':
       return partFrame('added', event, JSON.stringify(event.part));
     case 'part-end':
@@ -68,10 +72,6 @@ function responseFrame(
   response: string,
 ): string {
   return frame(`response.${name}`, sequence, `"response":${response}`);
-}
-
-function itemFrame(name: 'added' | 'done', { sequence, index }: Of<'item-start' | 'item-end'>, item: string): string {
-  return frame(`response.output_item.${name}`, sequence, `"output_index":${index},"item":${item}`);
 }
 
 /** A frame whose other fields are already serialized. */

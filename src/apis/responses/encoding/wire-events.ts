@@ -41,13 +41,15 @@ export function wireEvent(event: TurnEvent, options: EncodeOptions): WireEvent |
     case 'part-delta': {
       const { part, text, logprobs } = event;
       const type = `${textEventName(part, options)}.delta`;
-      return { type, ...partPlace(event, part), delta: text, ...logProbFields(part, logprobs) };
+      const probabilities = part === 'output_text' ? { logprobs: logProbsIn(logprobs) } : {};
+      return { type, ...partPlace(event, part), delta: text, ...probabilities };
     }
     case 'text-end': {
       const { part, text, logprobs } = event;
       const whole = part === 'refusal' ? { refusal: text } : { text };
       const type = `${textEventName(part, options)}.done`;
-      return { type, ...partPlace(event, part), ...whole, ...logProbFields(part, logprobs) };
+      const probabilities = part === 'output_text' ? { logprobs: logProbsIn(logprobs) } : {};
+      return { type, ...partPlace(event, part), ...whole, ...probabilities };
     }
     case 'annotation': {
       const { partIndex, annotationIndex, annotation } = event;
@@ -136,8 +138,4 @@ const TEXT_EVENT: Readonly<Record<PartType, string>> = {
 /** The names of the events of a part's text, without their last word. */
 export function textEventName(part: PartType, { reasoning }: Pick<EncodeOptions, 'reasoning'>): string {
   return part === 'reasoning_text' && reasoning === 'spec' ? 'response.reasoning' : TEXT_EVENT[part];
-}
-
-function logProbFields(part: PartType, logprobs: string) {
-  return part === 'output_text' ? { logprobs: logProbsIn(logprobs) } : {};
 }
