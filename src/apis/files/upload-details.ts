@@ -42,7 +42,8 @@ export function uploadDetails(file: IncomingFile, createdAt: number, { nameLengt
 
 function expirySeconds(fields: ReadonlyMap<string, string>): number | undefined {
   const [anchor, seconds] = [fields.get(ANCHOR), fields.get(SECONDS)];
-  if (fields.has('expires_after')) throw invalidField('expires_after', `it is sent as two fields, '${ANCHOR}' and '${SECONDS}'`);
+  if (fields.has('expires_after'))
+    throw invalidField('expires_after', `it is sent as two fields, '${ANCHOR}' and '${SECONDS}'`);
   if (anchor === undefined && seconds === undefined) return undefined;
   if (anchor !== 'created_at') throw invalidField('expires_after', "its anchor must be 'created_at'");
   const number = /^\d{1,9}$/.test(seconds ?? '') ? Number(seconds) : Number.NaN;

@@ -25,7 +25,11 @@ const TEXT_FIELDS = {
 } as const;
 
 /** Items that a client of this API receives; all others show what the server ran. */
-export const CLIENT_ITEMS: ReadonlySet<OutputItem['type']> = new Set(['message', 'reasoning', 'function_call'] as const);
+export const CLIENT_ITEMS: ReadonlySet<OutputItem['type']> = new Set([
+  'message',
+  'reasoning',
+  'function_call',
+] as const);
 
 /** A part of a chunk that has not gone out. */
 interface PendingPart {
