@@ -236,7 +236,7 @@ type ApplyPatchCallItem = {
 };
 
 /** A search for tools that the model was not offered yet. */
-export type ToolSearchCallItem = {
+type ToolSearchCallItem = {
   readonly id: string;
   readonly type: 'tool_search_call';
   readonly status: ItemStatus;

@@ -6,9 +6,7 @@ import {
   createDurable,
   createInBackground,
   failLostRun,
-  outlivesClient,
   replayEvents,
-  wantsBackground,
 } from '../apis/background/endpoints.ts';
 import { Followers } from '../apis/background/followers.ts';
 import { createResponse, prepareForBackground, storedEncoders } from '../apis/responses/create.ts';
@@ -20,9 +18,11 @@ import { type Activity, DRAIN_MS, type DrainOptions } from '../engine/request/ac
 import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
 import { itemPage } from '../engine/request/item-pages.ts';
 import type { Lifetime } from '../engine/turn/lifetime.ts';
+import { isUntracked } from '../ports/scope.ts';
 import { fromStore, isRunning, type StoredResponse, storedVersion } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isResponseId, quoteId } from '../protocol/ids.ts';
+import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply } from '../protocol/reply.ts';
 import { queryPresenter } from '../protocol/tool-calls/kinds.ts';
 import { inProcessEngine } from '../stores/queues/in-process/in-process-engine.ts';
@@ -43,16 +43,19 @@ export class ResponsesEndpoints {
     const own = settings.engine ?? inProcessEngine();
     const engine = settings.webhooks ? settings.webhooks.watch(own, settings.store) : own;
     this.background = new BackgroundRuns({ ...settings, engine }, this.turns, (request, life, resumed) =>
-      prepareForBackground(request, withTakeover(settingsFor(settings, request)), life, { isLogged: true, resumed }),
+      prepareRun(request, settingsFor(settings, request), life, { isLogged: true, resumed }),
     );
   }
 
   async create(apiRequest: EndpointRequest): Promise<JsonReply | Reply> {
     const own = settingsFor(this.settings, apiRequest);
     const prepare = (request: EndpointRequest, life: Lifetime, isLogged: boolean) =>
-      prepareForBackground(request, withTakeover(own), life, { isLogged });
-    if (wantsBackground(apiRequest)) return createInBackground(apiRequest, own, this.parts, prepare);
-    if (own.durable && outlivesClient(apiRequest)) return createDurable(apiRequest, own, this.parts, prepare);
+      prepareRun(request, own, life, { isLogged });
+    const body: JsonObject = isRecord(apiRequest.body) ? apiRequest.body : {};
+    if (body.background === true) return createInBackground(apiRequest, own, this.parts, prepare);
+    // A response that nobody may retrieve ends with its client.
+    const canRetrieve = body.store !== false && !isUntracked(apiRequest.scope);
+    if (own.durable && body.stream === true && canRetrieve) return createDurable(apiRequest, own, this.parts, prepare);
     return createResponse(apiRequest, own, this.turns);
   }
 
@@ -127,9 +130,15 @@ export class ResponsesEndpoints {
   }
 }
 
-/** The settings of a response that another process continues if this one cannot: so it does, whatever the host wants of others. */
-function withTakeover<Settings extends Pick<CoreSettings, 'engine' | 'onStoreError'>>(settings: Settings): Settings {
-  return settings.engine?.takesOver ? { ...settings, onStoreError: 'fail' } : settings;
+/** A response that another process continues if this one cannot is stored, whatever the host wants of others. */
+function prepareRun(
+  request: EndpointRequest,
+  settings: CoreSettings,
+  life: Lifetime,
+  run: Parameters<typeof prepareForBackground>[3],
+) {
+  const stored: CoreSettings = settings.engine?.takesOver ? { ...settings, onStoreError: 'fail' } : settings;
+  return prepareForBackground(request, stored, life, run);
 }
 
 function responseIdIn({ params }: EndpointRequest): string {

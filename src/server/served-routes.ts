@@ -52,7 +52,9 @@ interface ServedApi<Req = unknown> {
 /** Serves the routes, which have been reported. */
 export function servedRoutes(routes: readonly Route[], settings: ServedSettings): ServedApi {
   const { limits } = settings;
-  const refuse = (error: ApiError) => refusalEndpoint(error, settings);
+  // The request for an error needs no tenant.
+  const refuse = (error: ApiError, request: ApiRequest) =>
+    refusalEndpoint(error, settings)(toEndpointRequest({ ...request, scope: '' }));
 
   async function answer({ endpoint, readsBytes }: Route, request: ApiRequest, params: RawParams): Promise<Reply> {
     let apiRequest: EndpointRequest;
@@ -60,11 +62,11 @@ export function servedRoutes(routes: readonly Route[], settings: ServedSettings)
       apiRequest = toEndpointRequest(request, settings.scope);
     } catch (error) {
       // That of its credentials.
-      if (error instanceof ApiError) return refuse(error)(anonymousRequest(request));
+      if (error instanceof ApiError) return refuse(error, request);
       throw error;
     }
     const rest = await readRest(request, apiRequest, params, readsBytes ? undefined : limits).catch(toApiError);
-    if (rest instanceof ApiError) return refuse(rest)(apiRequest);
+    if (rest instanceof ApiError) return refusalEndpoint(rest, settings)(apiRequest);
     return endpoint({ ...apiRequest, ...rest });
   }
 
@@ -89,7 +91,7 @@ export function servedRoutes(routes: readonly Route[], settings: ServedSettings)
     },
     refuse(error, request) {
       markRequest(request.request, 'http');
-      return refuse(error)(anonymousRequest(request));
+      return refuse(error, request);
     },
   };
 }
@@ -97,11 +99,6 @@ export function servedRoutes(routes: readonly Route[], settings: ServedSettings)
 /** As after a restart: the framework's own request is gone. */
 function restoredRequest(url: string, { headers, body }: InnerRequest): RestoredRequest {
   return { via: 'restored', method: 'POST', url, headers: Object.fromEntries(headers), body };
-}
-
-/** The request for an error, which needs no tenant. */
-function anonymousRequest(request: ApiRequest): EndpointRequest {
-  return toEndpointRequest({ ...request, scope: '' });
 }
 
 /** What serving routes needs of the host's options. */

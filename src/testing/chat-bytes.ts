@@ -33,7 +33,8 @@ export function chatChunk(delta: ChatFields, extra: ChatExtra = {}): string {
 
 /** A whole stream: a chunk for each delta, the finish chunk (`tool_calls` if a delta has any), usage and `[DONE]`. */
 export function chatStream(...deltas: readonly ChatFields[]): string {
-  const finish = chatChunk({}, { finish_reason: fakeFinishReason(deltas) });
+  const hasCalls = deltas.some(({ tool_calls }) => tool_calls);
+  const finish = chatChunk({}, { finish_reason: hasCalls ? 'tool_calls' : 'stop' });
   const usage = chatChunk({}, { choices: [], usage: USAGE });
   return [...deltas.map((delta) => chatChunk(delta)), finish, usage, 'data: [DONE]\n\n'].join('');
 }
@@ -55,14 +56,10 @@ export function toolCallStream(calls: readonly FakeToolCall[]): string {
 
 /** The JSON text of an answer that is not streamed; a string is the assistant's text. */
 export function chatCompletion(message: string | ChatFields, extra: ChatExtra = {}): string {
-  const spoken = typeof message === 'string' ? { content: message } : message;
-  const { finish_reason = fakeFinishReason([spoken]), ...fields } = extra;
+  const spoken: ChatFields = typeof message === 'string' ? { content: message } : message;
+  const { finish_reason = spoken.tool_calls ? 'tool_calls' : 'stop', ...fields } = extra;
   const choices = [
     { index: 0, message: { role: 'assistant', content: null, ...spoken }, logprobs: null, finish_reason },
   ];
   return JSON.stringify({ ...HEAD, object: 'chat.completion', choices, usage: USAGE, ...fields });
-}
-
-function fakeFinishReason(deltas: readonly ChatFields[]): string {
-  return deltas.some(({ tool_calls }) => tool_calls) ? 'tool_calls' : 'stop';
 }

@@ -1,12 +1,11 @@
 /** `background: true`, and the operations on such a response: wait for it, stream it and cancel it. */
 
 import { withdrawTurn } from '../../engine/history/conversation.ts';
-import { endRunning } from '../../engine/history/keep-turn.ts';
+import { endRunning, withExpiry } from '../../engine/history/keep-turn.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { beginTurn, type Lifetime } from '../../engine/turn/lifetime.ts';
 import { notify } from '../../ports/hooks.ts';
-import { isUntracked } from '../../ports/scope.ts';
 import { fromStore, isRunning, type ResponseStore, type StoredResponse } from '../../ports/store.ts';
 import type { WantedHeartbeat } from '../../ports/turn-context.ts';
 import { ApiError } from '../../protocol/errors.ts';
@@ -17,7 +16,7 @@ import { untilAborted } from '../../streams/until-aborted.ts';
 import { requestHeartbeat } from '../endpoint/prepare.ts';
 import type { BackgroundRuns } from './background-runs.ts';
 import type { Followers } from './followers.ts';
-import { type BackgroundTurn, cancelledResponse, type Run, type RunSettings } from './run.ts';
+import type { BackgroundTurn, Run, RunSettings } from './run.ts';
 
 /** A run of a crashed node counts as over this many milliseconds after its time limit. */
 const GRACE_MS = 60_000;
@@ -35,16 +34,6 @@ interface BackgroundEndpointSettings extends RunSettings {
 }
 
 type Prepare = (request: EndpointRequest, life: Lifetime, isLogged: boolean) => Promise<BackgroundTurn>;
-
-/** Whether the request wants its response to run in the background. */
-export function wantsBackground({ body }: EndpointRequest): boolean {
-  return isRecord(body) && body.background === true;
-}
-
-/** Whether a stream of a router with `background.durable` goes on without its client: one that nobody may retrieve does not. */
-export function outlivesClient({ body, scope }: EndpointRequest): boolean {
-  return isRecord(body) && body.stream === true && body.store !== false && !isUntracked(scope);
-}
 
 /**
  * Answers at once: with the queued response, or with the stream of its events. The client may leave. Throws `ApiError`
@@ -215,8 +204,10 @@ export async function cancelResponse(
   }
   const run = background.runs.find(stored);
   await run?.stop();
-  const whole = (run?.output ?? (await background.readOutput(stored))).filter(Boolean);
-  const { now, isEnded } = await endRunning(store, stored, (running) => cancelledResponse(running, whole));
+  const output = (run?.output ?? (await background.readOutput(stored))).filter(Boolean);
+  const { now, isEnded } = await endRunning(store, stored, (running) =>
+    withExpiry({ ...running, output, resource: { ...running.resource, status: 'cancelled' } }),
+  );
   if (now && isEnded) await withdrawTurn(store, now);
   // Also where an earlier request has ended it, which may have failed here.
   if (now?.resource.status === 'cancelled') await background.endEvents(now);

@@ -1,6 +1,6 @@
 /** One response that outlives its request. */
 
-import { storeTurnEnd, TurnOverruled, withExpiry } from '../../engine/history/keep-turn.ts';
+import { storeTurnEnd, TurnOverruled } from '../../engine/history/keep-turn.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { StoreWriteSettings } from '../../engine/request/keep.ts';
 import type { TurnState } from '../../engine/turn/machine/state.ts';
@@ -273,9 +273,4 @@ export class BackgroundRun implements Run {
       throw error;
     }
   }
-}
-
-/** The response as cancelled, with the completed items of its output. */
-export function cancelledResponse(stored: StoredResponse, output: StoredResponse['output']): StoredResponse {
-  return withExpiry({ ...stored, output, resource: { ...stored.resource, status: 'cancelled' } });
 }

@@ -46,13 +46,9 @@ export async function createChatCompletion(
     return withHeaders(streamReply(withFirst(await frames.next(), frames)), headers);
   } catch (error) {
     life.leave();
-    throw redacted(error, settings, chat);
+    // Errors in the model server's own answer may contain its secrets.
+    throw settings.upstream.redact?.(error, chat?.call) ?? error;
   }
-}
-
-/** Errors in the model server's own answer may contain its secrets. */
-function redacted(error: unknown, { upstream }: ChatSettings, chat: PreparedChat | undefined): unknown {
-  return upstream.redact?.(error, chat?.call) ?? error;
 }
 
 /** How a completion is streamed. */
@@ -72,7 +68,7 @@ function streamedFrames(
   request: EndpointRequest,
   { chat, answer, notifyEnd, life, settings }: Streaming,
 ): PullStream<string> {
-  const { hooks } = settings;
+  const { hooks, upstream } = settings;
   const silence = requestSilence(request, settings);
   let hasBegun = false;
   return mapStream(withHeartbeats(answer.frames(), silence), {
@@ -88,7 +84,7 @@ function streamedFrames(
     },
     failed(error) {
       if (!hasBegun || hasLeft(life.signal)) throw error;
-      const shown = toApiError(redacted(error, settings, chat));
+      const shown = toApiError(upstream.redact?.(error, chat.call) ?? error);
       notify(hooks, 'onError', shown, reportInfo(request, request.requestId));
       notifyEnd('failed');
       return chunkFrame({ error: shown.body }) + DONE_FRAME;

@@ -19,7 +19,7 @@ import { readUploads } from './request/read-uploads.ts';
 import { type ChatBody, validateChat } from './request/schema.ts';
 import { chatSender } from './send-chat.ts';
 import { serverCalls } from './server-calls.ts';
-import { completionRecord, wantsStored, withoutStoring } from './stored/completion-record.ts';
+import { completionRecord, withoutStoring } from './stored/completion-record.ts';
 
 /** Throws `ApiError` for an invalid request; `signal` ends the turn. */
 export async function prepareChat(
@@ -29,7 +29,7 @@ export async function prepareChat(
 ): Promise<PreparedChat> {
   const { limits } = settings;
   const valid = validateChat(sent.body, requestLimits(sent, limits));
-  const isStored = wantsStored(valid);
+  const isStored = valid.store === true;
   const forModel = isStored ? (withoutStoring(valid) as ChatBody) : valid;
   const checked = await readUploads(forModel, { scope: sent.scope, signal }, settings);
 

@@ -10,11 +10,12 @@ import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { ToolCallResult } from '../../protocol/items.ts';
+import { unixSeconds } from '../../protocol/unix-seconds.ts';
 import { type Mapping, mapStream, type PullStream } from '../../streams/pull-stream.ts';
 import { DONE_FRAME } from '../../streams/sse-frames.ts';
 import { type ClientShare, closingReason, wholeCompletion } from './answer/closing.ts';
 import { addImage, type Completion, closingFrames } from './answer/completion.ts';
-import { ChatEncoder, isClientItem } from './answer/encoder.ts';
+import { ChatEncoder, CLIENT_ITEMS } from './answer/encoder.ts';
 import { ChatModel } from './chat-model.ts';
 import type { ChatAnswer, PreparedChat } from './chat-request.ts';
 import type { ServerCalls } from './server-calls.ts';
@@ -103,7 +104,7 @@ export class ToolTurn implements ChatAnswer, Mapping<readonly TurnEvent[], strin
       // Its frames are watched instead: of a call that is the server's the client receives nothing.
       silence: { openAfterMs: undefined, intervalMs: undefined },
       heartbeatComments: true,
-      now: () => Math.floor(Date.now() / 1000),
+      now: unixSeconds,
       keep,
       onEvents: (events) => this.noteEvents(events),
       startsAtOnce: false,
@@ -141,7 +142,7 @@ export class ToolTurn implements ChatAnswer, Mapping<readonly TurnEvent[], strin
     model.endAnswer();
     const share = this.clientShare(end);
     for (const item of end.output) addImage(completion, item);
-    const isUntouched = model.isFirst && !this.hasRefusals && end.output.every(isClientItem);
+    const isUntouched = model.isFirst && !this.hasRefusals && end.output.every(({ type }) => CLIENT_ITEMS.has(type));
     this.closing =
       (isUntouched ? answer.wholeText : undefined) ?? JSON.stringify(wholeCompletion(completion, answer, share));
     chat.record?.takeWhole(this.closing);

@@ -98,15 +98,16 @@ async function addItems(request: EndpointRequest, parts: ConversationParts): Pro
   const { store, limits } = parts;
   const key = conversationKey(request);
   const items = wholeItems(await guardedItems(validateRequired(request.body, 'items', limits), request, parts));
-  const ids = items.map(itemKey);
+  // The casts to texts here: complete items have an id.
+  const ids = items.map(({ id }) => String(id));
   const [existing] = await findConversationItems(store, key, ids, limits.historyBytes);
-  if (existing) throw itemExists(itemKey(existing));
+  if (existing) throw itemExists(String(existing.id));
   const answer = await appendItems(store, key, items, { maxBytes: limits.historyBytes, onKnown: 'refuse' });
   if (answer === 'missing') throw conversationNotFound(key.id);
   if (answer === 'known') {
     // Another request was quicker, or the item has been removed again since.
     const [added] = await findConversationItems(store, key, ids, limits.historyBytes);
-    throw itemExists(added ? itemKey(added) : (ids[0] ?? ''));
+    throw itemExists(String(added?.id ?? ids[0]));
   }
   return jsonReply(itemPage(items, { order: 'asc' }, queryPresenter(request.query)));
 }
@@ -156,15 +157,11 @@ function wholeItems({ items }: ConversationBody): readonly Item[] {
   const whole = inputItems(items, randomSeed());
   const ids = new Set<string>();
   for (const item of whole) {
-    if (ids.has(itemKey(item))) throw itemExists(itemKey(item));
-    ids.add(itemKey(item));
+    const id = String(item.id);
+    if (ids.has(id)) throw itemExists(id);
+    ids.add(id);
   }
   return whole;
-}
-
-/** Complete items have one. */
-function itemKey({ id }: Item): string {
-  return String(id);
 }
 
 function itemExists(id: string): ApiError {

@@ -35,10 +35,10 @@ function snapshotRewriter(about: StreamFacts): (event: WireEvent) => readonly Wi
         response = toFields(event.response);
         return [event];
       case 'response.output_item.added':
-        size += jsonLength(event.item);
+        size += JSON.stringify(event.item).length;
         return withSnapshots(replaceItem(event, output, about), snapshot);
       case 'response.output_item.done':
-        size += jsonLength(event.item);
+        size += JSON.stringify(event.item).length;
         return withResult(replaceItem(event, output, about));
       case 'response.function_call_arguments.done':
         return [{ ...event, id: event.item_id }];
@@ -68,10 +68,6 @@ function replaceItem(
 
 function toFields(value: unknown): JsonObject {
   return isRecord(value) ? value : {};
-}
-
-function jsonLength(item: unknown): number {
-  return JSON.stringify(item).length;
 }
 
 /** A client's call that was not truncated is `ready`; a result is a JSON list of its texts. */

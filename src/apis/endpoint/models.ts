@@ -30,9 +30,13 @@ export const ANTHROPIC: Envelope = { error: anthropicError, idHeader: 'request-i
 
 /** The routes of the models. */
 export function modelRoutes(settings: ModelsSettings): readonly Route[] {
-  const model = modelEndpoint(settings);
+  const inClientsEnvelope: ModelsSettings = {
+    ...settings,
+    envelopeOf: (request) => (speaksAnthropic(request) ? ANTHROPIC : undefined),
+  };
+  const model = modelEndpoint(inClientsEnvelope);
   return [
-    { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
+    { method: 'GET', path: '/models', endpoint: modelsEndpoint(inClientsEnvelope) },
     { method: 'GET', path: '/models/:id', endpoint: model },
     // Some clients do not encode the slash in a name such as `org/model`.
     { method: 'GET', path: '/models/:owner/:id', endpoint: model },
@@ -44,8 +48,9 @@ function modelsEndpoint(settings: ModelsSettings): Endpoint {
   return endpointFor(async (request) => {
     const models = await listModels(request, settings);
     if (speaksAnthropic(request)) return jsonReply(anthropicModels(models));
-    return jsonReply(isCodex(request) ? codexModels(models) : withSlugs(models));
-  }, inClientsEnvelope(settings));
+    if (isCodex(request)) return jsonReply(codexModels(models));
+    return jsonReply({ object: 'list', data: models, models: models.map((model) => ({ ...model, slug: model.id })) });
+  }, settings);
 }
 
 /** `GET /models/:id`. */
@@ -56,7 +61,7 @@ function modelEndpoint(settings: ModelsSettings): Endpoint {
     const model = (await listModels(request, settings)).find((each) => each.id === id);
     if (!model) throw new ApiError('not_found', `The model ${quoteId(id)} does not exist.`, { param: 'model' });
     return jsonReply(speaksAnthropic(request) ? anthropicModel(model) : model);
-  }, inClientsEnvelope(settings));
+  }, settings);
 }
 
 /**
@@ -81,18 +86,10 @@ function isCodex({ query, headers }: EndpointRequest): boolean {
   return typeof query.client_version === 'string' || names.some((name) => name !== null && /^codex[_ /-]/i.test(name));
 }
 
-function inClientsEnvelope(settings: ModelsSettings): ModelsSettings {
-  return { ...settings, envelopeOf: (request) => (speaksAnthropic(request) ? ANTHROPIC : undefined) };
-}
-
 async function listModels(
   request: EndpointRequest,
   { upstream, limits }: ModelsSettings,
 ): Promise<readonly JsonObject[]> {
   const { signal } = request;
   return (await upstream.models?.({ signal, headers: passedHeaders(request), limits, note: () => {} })) ?? [];
-}
-
-function withSlugs(models: readonly JsonObject[]): JsonObject {
-  return { object: 'list', data: models, models: models.map((model) => ({ ...model, slug: model.id })) };
 }

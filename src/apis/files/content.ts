@@ -10,7 +10,7 @@ import type { Reply } from '../../protocol/reply.ts';
 export function requestedRange(requestHeaders: Headers, file: StoredFile): ByteRange | undefined {
   const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(requestHeaders.get('range') ?? '') ?? [];
   const condition = requestHeaders.get('if-range');
-  if ((first === '' && last === '') || (condition !== null && condition !== entityTag(file))) return undefined;
+  if ((first === '' && last === '') || (condition !== null && condition !== `"${file.id}"`)) return undefined;
   const { bytes } = file;
   const start = first === '' ? Math.max(bytes - Number(last), 0) : Number(first);
   const end = first === '' || last === '' ? bytes : Math.min(Number(last) + 1, bytes);
@@ -37,7 +37,8 @@ export function contentReply(file: StoredFile, range: ByteRange | undefined, byt
     'x-content-type-options': 'nosniff',
     'cache-control': 'private, no-store',
     'accept-ranges': 'bytes',
-    etag: entityTag(file),
+    // A file never changes.
+    etag: `"${file.id}"`,
   };
   if (!range) return { status: 200, headers, body: '', bytes };
   return {
@@ -46,9 +47,4 @@ export function contentReply(file: StoredFile, range: ByteRange | undefined, byt
     body: '',
     bytes,
   };
-}
-
-/** A file never changes. */
-function entityTag({ id }: StoredFile): string {
-  return `"${id}"`;
 }

@@ -1,8 +1,8 @@
 /** The query of a list of files. */
 import type { FilePageQuery } from '../../ports/files/file-store.ts';
-import { ApiError } from '../../protocol/errors.ts';
 import { isId } from '../../protocol/ids.ts';
 import type { JsonObject } from '../../protocol/record.ts';
+import { invalidField } from '../../protocol/responses/invalid.ts';
 
 /** OpenAI's largest page, which is its default as well. */
 const MAX_LIMIT = 10_000;
@@ -11,8 +11,8 @@ const MAX_LIMIT = 10_000;
 export function listQuery({ limit, order = 'desc', after, purpose }: JsonObject): FilePageQuery {
   const count = typeof limit === 'string' && /^\d{1,9}$/.test(limit) ? Number(limit) : Number.NaN;
   if (limit !== undefined && !(count >= 1 && count <= MAX_LIMIT))
-    throw queryError('limit', `expected an integer from 1 to ${MAX_LIMIT}`);
-  if (order !== 'asc' && order !== 'desc') throw queryError('order', "supported values are: 'asc', 'desc'");
+    throw invalidField('limit', `expected an integer from 1 to ${MAX_LIMIT}`);
+  if (order !== 'asc' && order !== 'desc') throw invalidField('order', "supported values are: 'asc', 'desc'");
   return {
     limit: limit === undefined ? MAX_LIMIT : count,
     order,
@@ -24,9 +24,5 @@ export function listQuery({ limit, order = 'desc', after, purpose }: JsonObject)
 /** A repeated parameter is not text. */
 function shortText(name: string, value: unknown): string {
   if (typeof value === 'string' && isId(value)) return value;
-  throw queryError(name, 'expected a short text');
-}
-
-function queryError(name: string, why: string): ApiError {
-  return new ApiError('invalid_value', `Invalid '${name}': ${why}.`, { param: name });
+  throw invalidField(name, 'expected a short text');
 }

@@ -5,7 +5,8 @@ import { isUntracked } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { fileIdOfUpload, newObjectId, quoteId, uploadedFileId } from '../../protocol/ids.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { fileResource, seconds } from './file-resource.ts';
+import { unixSeconds } from '../../protocol/unix-seconds.ts';
+import { fileResource } from './file-resource.ts';
 import type { FileLimits } from './limits.ts';
 import { type CompleteBody, declaredDetails, mismatchError, storedBody, type UploadBody } from './upload-bodies.ts';
 import type { UploadSlot } from './upload-slots.ts';
@@ -39,8 +40,8 @@ export function uploadResource(
     id,
     object: 'upload',
     bytes,
-    created_at: seconds(createdAt),
-    expires_at: seconds(expiresAt),
+    created_at: unixSeconds(createdAt),
+    expires_at: unixSeconds(expiresAt),
     filename,
     purpose: fields.purpose,
     status,

@@ -3,6 +3,7 @@ import type { FileDetails } from '../../ports/files/file-store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { toPrintableId } from '../../protocol/ids.ts';
 import { plainFileName } from '../../protocol/printable.ts';
+import { invalidField } from '../../protocol/responses/invalid.ts';
 import type { FileLimits } from './limits.ts';
 import type { IncomingFile } from './upload-form.ts';
 
@@ -41,14 +42,11 @@ export function uploadDetails(file: IncomingFile, createdAt: number, { nameLengt
 
 function expirySeconds(fields: ReadonlyMap<string, string>): number | undefined {
   const [anchor, seconds] = [fields.get(ANCHOR), fields.get(SECONDS)];
-  if (fields.has('expires_after')) throw expiryError(`it is sent as two fields, '${ANCHOR}' and '${SECONDS}'`);
+  if (fields.has('expires_after'))
+    throw invalidField('expires_after', `it is sent as two fields, '${ANCHOR}' and '${SECONDS}'`);
   if (anchor === undefined && seconds === undefined) return undefined;
-  if (anchor !== 'created_at') throw expiryError("its anchor must be 'created_at'");
+  if (anchor !== 'created_at') throw invalidField('expires_after', "its anchor must be 'created_at'");
   const number = /^\d{1,9}$/.test(seconds ?? '') ? Number(seconds) : Number.NaN;
   if (number >= MIN_SECONDS && number <= MAX_SECONDS) return number;
-  throw expiryError(`its seconds must be a whole number from ${MIN_SECONDS} to ${MAX_SECONDS}`);
-}
-
-function expiryError(why: string): ApiError {
-  return new ApiError('invalid_value', `Invalid 'expires_after': ${why}.`, { param: 'expires_after' });
+  throw invalidField('expires_after', `its seconds must be a whole number from ${MIN_SECONDS} to ${MAX_SECONDS}`);
 }

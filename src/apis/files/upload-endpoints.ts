@@ -6,10 +6,10 @@ import { requireTenant } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { newObjectId, quoteId } from '../../protocol/ids.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
+import { unixSeconds } from '../../protocol/unix-seconds.ts';
 import { endpointFor, type Handler } from '../endpoint/endpoint.ts';
 import { notForAnthropic } from '../endpoint/models.ts';
 import type { Route } from '../endpoint/routes.ts';
-import { seconds } from './file-resource.ts';
 import type { FileLimits } from './limits.ts';
 import { fileTooLarge, formType, maxFormBytes } from './multipart.ts';
 import { PendingUploads, uploadResource } from './pending-uploads.ts';
@@ -38,7 +38,7 @@ export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): reado
   async function addPart(request: EndpointRequest): Promise<JsonReply> {
     const { scope, headers, bytes = NO_BYTES } = request;
     const type = formType(headers);
-    const upload = await uploads.find(scope, uploadId(request));
+    const upload = await uploads.find(scope, String(request.params.id));
     if (Number(headers.get('content-length')) > maxFormBytes(partLimits)) throw fileTooLarge(partLimits);
     const slot = slots.begin(request);
     const id = newObjectId('part');
@@ -50,7 +50,7 @@ export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): reado
         ({ content }) => uploads.addPart(upload, id, content, slot),
         { part: 'data', signal: slot.signal },
       );
-      const created_at = seconds(part.createdAt);
+      const created_at = unixSeconds(part.createdAt);
       return jsonReply({ id, object: 'upload.part', created_at, upload_id: upload.id });
     } finally {
       slot.end();
@@ -60,7 +60,7 @@ export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): reado
   async function complete(request: EndpointRequest): Promise<JsonReply> {
     const { scope } = request;
     const completion = completeBody(request.body);
-    const upload = await uploads.find(scope, uploadId(request));
+    const upload = await uploads.find(scope, String(request.params.id));
     const before = await uploads.findFile(upload);
     // A client that has not seen its answer asks again.
     if (before) return jsonReply(uploadResource(upload, 'completed', before));
@@ -79,7 +79,7 @@ export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): reado
   }
 
   async function cancel(request: EndpointRequest): Promise<JsonReply> {
-    const upload = await uploads.find(request.scope, uploadId(request));
+    const upload = await uploads.find(request.scope, String(request.params.id));
     if (await uploads.findFile(upload)) {
       throw new ApiError('invalid_value', `Upload ${quoteId(upload.id)} is completed.`, { param: 'upload_id' });
     }
@@ -93,8 +93,4 @@ export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): reado
     { method: 'POST', path: '/uploads/:id/complete', endpoint: on(complete) },
     { method: 'POST', path: '/uploads/:id/cancel', endpoint: on(cancel) },
   ];
-}
-
-function uploadId({ params }: EndpointRequest): string {
-  return String(params.id);
 }

@@ -78,7 +78,10 @@ class UploadForm<Result> {
     this.feed(bytes).catch((error) => this.fail(error));
     try {
       await this.parsed;
-      if (!this.storing) throw missingPart(this.part);
+      if (!this.storing) {
+        const message = `Missing required parameter: '${this.part}'.`;
+        throw new ApiError('missing_required_parameter', message, { param: this.part });
+      }
       return await this.storing;
     } catch (error) {
       // Waits until the store has removed what it wrote.
@@ -196,8 +199,4 @@ async function* withAbortError(bytes: AsyncIterable<Uint8Array>): AsyncIterable<
   } catch (cause) {
     throw new ApiError('request_aborted', 'The request was aborted.', { cause });
   }
-}
-
-function missingPart(part: FilePart): ApiError {
-  return new ApiError('missing_required_parameter', `Missing required parameter: '${part}'.`, { param: part });
 }

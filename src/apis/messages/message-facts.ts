@@ -9,7 +9,7 @@ import { toolCallKind, writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { sealHidden, sealThought } from './hidden-items.ts';
 import type { MessageFacts } from './message.ts';
 import { type RequestWithTools, thinkingDisplay } from './prepare.ts';
-import { isServerCall } from './server-calls.ts';
+import { SERVER_BLOCKS } from './server-calls.ts';
 import type { MessagesSettings } from './settings.ts';
 
 const OWN_TYPES: ReadonlySet<string> = new Set(['message', 'reasoning', 'function_call']);
@@ -25,7 +25,7 @@ export function messageFacts(
   const hosted = new Set(tools.map(({ type }) => type));
   const showsThoughts = thinkingDisplay(body) !== 'omitted';
   const isShown = (item: OutputItem) => {
-    if (!isServerCall(item)) return OWN_TYPES.has(item.type);
+    if (!SERVER_BLOCKS.has(item.type)) return OWN_TYPES.has(item.type);
     // The client has named its server or its type, or the model's own server has run the call.
     const isNamed = item.type === 'mcp_call' ? servers.has(item.server_label) : hosted.has(writtenKind(item)?.tool);
     return toolItems === 'shown' || isNamed || toolCallKind(item)?.runBy === 'upstream';

@@ -15,17 +15,15 @@ import type { Block } from './request/schema.ts';
 /** A use and its result. */
 type Blocks = readonly [Block, Block];
 
-// The casts: each reads the items of its type.
-const BLOCKS: ReadonlyMap<string, (item: OutputItem) => Blocks> = new Map<string, (item: OutputItem) => Blocks>([
+/** Writes the items that blocks can show, by their type. The casts: each reads the items of its type. */
+export const SERVER_BLOCKS: ReadonlyMap<string, (item: OutputItem) => Blocks> = new Map<
+  string,
+  (item: OutputItem) => Blocks
+>([
   [mcpCall.type, (item) => mcpBlocks(item as McpCallItem)],
   [webSearchCall.type, (item) => webBlocks(item as WebSearchCallItem)],
   [codeInterpreterCall.type, (item) => codeBlocks(item as CodeInterpreterCallItem)],
 ]);
-
-/** Whether blocks can show the item. */
-export function isServerCall({ type }: OutputItem): boolean {
-  return BLOCKS.has(type);
-}
 
 type StateOf = ((item: OutputItem) => unknown) | undefined;
 
@@ -34,7 +32,7 @@ type StateOf = ((item: OutputItem) => unknown) | undefined;
  * has fetched is shown as that server shows it, and under its own id, so that it comes back whole.
  */
 export function serverBlocks(item: OutputItem, stateOf: StateOf): readonly Block[] {
-  return fetchBlocks(item, stateOf) ?? BLOCKS.get(item.type)?.(item) ?? [];
+  return fetchBlocks(item, stateOf) ?? SERVER_BLOCKS.get(item.type)?.(item) ?? [];
 }
 
 function fetchBlocks(item: OutputItem, stateOf: StateOf): Blocks | undefined {

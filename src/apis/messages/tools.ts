@@ -156,9 +156,9 @@ function offeredTools({ tools, messages }: MessagesBody): readonly JsonObject[] 
   const hidden = new Set<unknown>();
   for (const [key, { defer_loading: isDeferred }] of all) if (isDeferred === true) hidden.add(key);
   // Results of the client's own search hold references, system messages the other changes.
-  const blocks = messages
-    .flatMap(contentBlocks)
-    .flatMap((block) => (block.type === 'tool_result' ? contentBlocks(block) : [block]));
+  const blocks = recordsIn(messages)
+    .flatMap(({ content }) => recordsIn(content))
+    .flatMap((block) => (block.type === 'tool_result' ? recordsIn(block.content) : [block]));
   for (const block of blocks) {
     if (!CHANGES.has(block.type)) continue;
     const tool = isRecord(block.tool) ? block.tool : {};
@@ -174,7 +174,3 @@ function offeredTools({ tools, messages }: MessagesBody): readonly JsonObject[] 
 }
 
 const CHANGES: ReadonlySet<unknown> = new Set(['tool_reference', 'tool_addition', 'tool_removal']);
-
-function contentBlocks(holder: unknown): readonly JsonObject[] {
-  return isRecord(holder) ? recordsIn(holder.content) : [];
-}

@@ -14,6 +14,7 @@ import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, withHeaders } from '../../protocol/reply.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
 import { wholeItem } from '../../protocol/responses/whole-item.ts';
+import { unixSeconds } from '../../protocol/unix-seconds.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
 import { noteReporter } from '../endpoint/prepare.ts';
 import { prepareConversation } from './pipeline.ts';
@@ -67,7 +68,7 @@ async function compactedResource(request: EndpointRequest, settings: ResponsesAp
   return {
     id: info.responseId,
     object: 'response.compaction',
-    created_at: Math.floor(createdAt / 1000),
+    created_at: unixSeconds(createdAt),
     output: [...retained, { id, type: 'compaction', encrypted_content: encrypted }],
     usage,
   };

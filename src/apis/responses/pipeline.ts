@@ -3,13 +3,14 @@ import { withGuardedErrors } from '../../engine/guarding/answers/guarded-error.t
 import { collectGuards, type GuardingSettings } from '../../engine/guarding/request/guards-of.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { Note } from '../../protocol/note.ts';
+import { isRecord } from '../../protocol/record.ts';
 import type { PrepareSettings, ServerOfModels } from '../endpoint/prepare.ts';
 import { type ApplyApprovalsSettings, applyApprovals } from './steps/apply-approvals.ts';
 import { guardInput } from './steps/guard-input.ts';
-import { readsFiles, readUploads } from './steps/read-uploads.ts';
+import { readUploads } from './steps/read-uploads.ts';
 import type { PreparedRequest, RequestInWindow } from './steps/request.ts';
 import { resolveHistory } from './steps/resolve-history.ts';
-import { namesPrompt, type PromptSettings, resolvePrompt } from './steps/resolve-prompt.ts';
+import { type PromptSettings, resolvePrompt } from './steps/resolve-prompt.ts';
 import { resolveTools } from './steps/resolve-tools.ts';
 import { refuseUnreadable, selectWindow, type WindowSettings } from './steps/select-window.ts';
 import { type ModelRequestSettings, refuseEmpty, toModelRequest } from './steps/to-model-request.ts';
@@ -48,7 +49,8 @@ export async function prepareAnswerable(
 export async function prepareRequest(request: EndpointRequest, settings: PipelineSettings): Promise<PreparedRequest> {
   const conversation = await prepareConversation(request, settings);
   const withTools = await withGuardedErrors(resolveTools(conversation, settings), conversation.guards);
-  const withUploads = readsFiles(settings) ? await readUploads(withTools, settings) : withTools;
+  const { files, documents, fileFetcher } = settings;
+  const withUploads = files || documents || fileFetcher ? await readUploads(withTools, settings) : withTools;
   return toModelRequest(await applyApprovals(withUploads, settings), settings);
 }
 
@@ -57,7 +59,9 @@ export async function prepareConversation(
   request: EndpointRequest,
   settings: ConversationSettings,
 ): Promise<RequestInWindow> {
-  const checked = validate(namesPrompt(request.body) ? await resolvePrompt(request, settings) : request, settings);
+  const { body } = request;
+  const namesPrompt = isRecord(body) && body.prompt !== undefined && body.prompt !== null;
+  const checked = validate(namesPrompt ? await resolvePrompt(request, body, settings) : request, settings);
   refuseUnreadable(checked, settings);
   const guards = collectGuards(checked.apiRequest, settings);
   const allowed = guards ? await guardInput(checked, guards, settings) : checked;

@@ -9,6 +9,7 @@ import { observer } from '../../engine/turn/observe.ts';
 import type { Turn } from '../../engine/turn/run-turn.ts';
 import { attemptReporter, observed } from '../../ports/hooks.ts';
 import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds.ts';
+import { unixSeconds } from '../../protocol/unix-seconds.ts';
 import { UNFILLED } from '../../streams/heartbeats.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
 import { noteReporter, requestHeartbeat, requestSilence } from '../endpoint/prepare.ts';
@@ -90,10 +91,6 @@ export async function prepareTurn(
   // The last step that may be refused: an answer counts once.
   if (!resumed) await useAnswers(answers, prepared, settings);
   return { ...start, presentItem: itemPresenter(body.include), turn };
-}
-
-function unixSeconds(): number {
-  return Math.floor(Date.now() / 1000);
 }
 
 /** Returns the value once, and then releases it: a long history can be freed while the model answers. */

@@ -52,7 +52,8 @@ export function repairInput(items: readonly unknown[], continues = false): Repai
 
 function repairCall(item: TypedObject, index: number, found: Found): readonly Entry[] {
   const { arguments: text } = item;
-  const tool = calledTool(item);
+  // Calls of functions and of custom tools name it, and those of other types have one tool.
+  const tool = writtenKind(item)?.tool ?? item.name;
   if (!isFilledText(tool)) {
     found('empty_name', index, 'a call must name its function.');
     return [];
@@ -64,11 +65,6 @@ function repairCall(item: TypedObject, index: number, found: Found): readonly En
   const bad = () => found('bad_arguments', index, `the arguments of ${quoteId(tool)} are not a JSON object.`);
   const whole = argumentText(text, bad);
   return [{ item: whole === text ? identified : { ...identified, arguments: whole }, index }];
-}
-
-/** The tool that is called: calls of functions and of custom tools name it, and those of other types have one tool. */
-function calledTool(item: TypedObject): unknown {
-  return writtenKind(item)?.tool ?? item.name;
 }
 
 /** Where items stand of which the list holds only an id, or nothing. */
@@ -195,7 +191,9 @@ function owedOutput({ item, index, output }: Entry, unseen: UnseenItems, found: 
   // A truncated call is left out when the conversation is written for a model.
   if (isCutOff(item)) return undefined;
   if (index < unseen.lastReference || unseen.outputs.has(item.call_id)) return undefined;
-  found('missing_output', index, `the call ${quoteId(item.call_id)} of ${quoteId(calledTool(item))} has no output.`);
-  const answer = writtenKind(item)?.answeredBy;
+  const kind = writtenKind(item);
+  const tool = kind?.tool ?? item.name;
+  found('missing_output', index, `the call ${quoteId(item.call_id)} of ${quoteId(tool)} has no output.`);
+  const answer = kind?.answeredBy;
   return answer && { item: { type: answer.type, call_id: item.call_id, ...answer.missing(NO_OUTPUT) }, index: -1 };
 }

@@ -6,6 +6,7 @@ import type { StoredResponse } from '../../ports/store.ts';
 import { responseId } from '../../protocol/ids.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { startedResource } from '../../protocol/responses/resource.ts';
+import { unixSeconds } from '../../protocol/unix-seconds.ts';
 import type { PreparedRequest } from './steps/request.ts';
 
 /** How a turn outlives its request, if it does. */
@@ -33,7 +34,7 @@ export function responseStart(prepared: PreparedRequest, { resumed, isLogged = f
   const { scope, requestId } = apiRequest;
   const id = responseId(seed);
   const { createdAt, version } = resumed?.stored ?? { createdAt: Date.now(), version: isLogged ? 1 : undefined };
-  const started = startedResource({ id, createdAt: Math.floor(createdAt / 1000), body, tools });
+  const started = startedResource({ id, createdAt: unixSeconds(createdAt), body, tools });
   const { output: _, ...fields } = started;
   const storedStart = isLogged ? { ...fields, logged: { include: body.include ?? null } } : fields;
   const continued = history.previous ? { previousId: history.previous.id } : {};

@@ -2,7 +2,7 @@
 
 import { lazily } from '../../protocol/json/lazy-schema.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord, recordsIn } from '../../protocol/record.ts';
+import { isPresent, isRecord, recordsIn } from '../../protocol/record.ts';
 import { createSchema } from '../../protocol/responses/schema.ts';
 
 /** OpenAI's fields without effect here, each with the value that asks for nothing, if there is one. */
@@ -78,17 +78,14 @@ export function noteUnknownFields(body: unknown, note: (note: Note) => void): vo
     const [field, inner] = path;
     const outer = body[field];
     const value = inner === undefined ? outer : isRecord(outer) ? outer[inner] : undefined;
-    if (requestsEffect(value, harmless)) noteWithoutEffect(`'${path.join('.')}' has`);
+    if (isPresent(value) && value !== harmless) noteWithoutEffect(`'${path.join('.')}' has`);
   }
   const tools = recordsIn(body.tools);
   if (tools.length > 0) {
     for (const [field, harmless] of TOOL_FIELDS)
-      if (tools.some((tool) => requestsEffect(tool[field], harmless))) noteWithoutEffect(`'${field}' of tools has`);
+      if (tools.some((tool) => isPresent(tool[field]) && tool[field] !== harmless))
+        noteWithoutEffect(`'${field}' of tools has`);
   }
   const more = unknown - MAX_NOTED;
   if (more > 0) note({ code: 'unknown_field', message: `${more} more unknown fields are ignored.` });
-}
-
-function requestsEffect(value: unknown, harmless: unknown): boolean {
-  return value !== undefined && value !== null && value !== harmless;
 }

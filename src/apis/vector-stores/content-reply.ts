@@ -10,21 +10,14 @@ const MAX_TEXTS = 64;
 
 /** Throws `store_error` if the index fails before the answer begins; later, the answer is cut off. */
 export async function contentReply(file: VectorFile, index: VectorIndex): Promise<Reply | JsonReply> {
-  const first = await textsFrom(file, 0, index);
-  const whole = jsonReply(pageResource(file, first.map(contentPart)));
+  const first = await fromIndex(() => index.chunkTexts(file, 0, MAX_TEXTS));
+  const whole = jsonReply(pageResource(file, first));
   if (first.length < MAX_TEXTS) return whole;
   return { status: whole.status, headers: whole.headers, body: jsonPieces(file, first, index) };
 }
 
-function textsFrom(file: VectorFile, from: number, index: VectorIndex): Promise<readonly string[]> {
-  return fromIndex(() => index.chunkTexts(file, from, MAX_TEXTS));
-}
-
-function contentPart(text: string): JsonObject {
-  return { type: 'text', text };
-}
-
-function pageResource({ id: file_id, filename, attributes }: VectorFile, data: readonly JsonObject[]): JsonObject {
+function pageResource({ id: file_id, filename, attributes }: VectorFile, texts: readonly string[]): JsonObject {
+  const data = texts.map((text) => ({ type: 'text', text }));
   const about = { file_id, filename, attributes };
   return { object: 'vector_store.file_content.page', ...about, has_more: false, next_page: null, data };
 }
@@ -32,10 +25,10 @@ function pageResource({ id: file_id, filename, attributes }: VectorFile, data: r
 /** The same JSON in pieces. Throws if the file is deleted or indexed anew meanwhile: what has been sent is not the whole of it. */
 async function* jsonPieces(file: VectorFile, first: readonly string[], index: VectorIndex): AsyncIterable<string> {
   // `data` is the last field.
-  yield JSON.stringify(pageResource(file, first.map(contentPart))).slice(0, -']}'.length);
+  yield JSON.stringify(pageResource(file, first)).slice(0, -']}'.length);
   for (let from = MAX_TEXTS; ; from += MAX_TEXTS) {
-    const texts = await textsFrom(file, from, index);
-    yield texts.map((text) => `,${JSON.stringify(contentPart(text))}`).join('');
+    const texts = await fromIndex(() => index.chunkTexts(file, from, MAX_TEXTS));
+    yield texts.map((text) => `,${JSON.stringify({ type: 'text', text })}`).join('');
     if (texts.length < MAX_TEXTS) break;
   }
   const now = await fromIndex(() => index.getFile(file));

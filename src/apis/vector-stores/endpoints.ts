@@ -15,7 +15,7 @@ import type { Route } from '../endpoint/routes.ts';
 import { type NewFiles, StoreFiles } from './add-files.ts';
 import { readBatch, readNewStore, readQueries, readStoreChange } from './bodies.ts';
 import { FileEndpoints } from './file-endpoints.ts';
-import { expiryMs, foundResource, storeResource } from './resources.ts';
+import { expiryMs, storeResource } from './resources.ts';
 import type { VectorStoresApiSettings } from './settings.ts';
 import { storeIn, storeNotFound, storeOver } from './store-in.ts';
 
@@ -148,7 +148,13 @@ class StoreEndpoints {
     return jsonReply({
       object: 'vector_store.search_results.page',
       search_query: queries,
-      data: found.map(foundResource),
+      data: found.map(({ file, filename, attributes, text, score }) => ({
+        file_id: file,
+        filename,
+        score,
+        attributes,
+        content: [{ type: 'text', text }],
+      })),
       has_more: false,
       next_page: null,
     });

@@ -1,13 +1,13 @@
 /** Vector stores, their files and batches as clients receive them. */
 import {
   type FileCounts,
-  type FoundChunk,
   isStoreExpired,
   type StoredVectorStore,
   type VectorBatch,
   type VectorFile,
 } from '../../ports/vectors/vector-index.ts';
 import type { JsonObject } from '../../protocol/record.ts';
+import { unixSeconds } from '../../protocol/unix-seconds.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -81,13 +81,4 @@ export function batchResource({ id, store, createdAt }: VectorBatch, counts: Fil
 function countsResource({ bytes: _, ...counts }: FileCounts): JsonObject {
   const { in_progress, completed, failed, cancelled } = counts;
   return { in_progress, completed, failed, cancelled, total: in_progress + completed + failed + cancelled };
-}
-
-/** A chunk that a search found. */
-export function foundResource({ file, filename, attributes, text, score }: FoundChunk): JsonObject {
-  return { file_id: file, filename, score, attributes, content: [{ type: 'text', text }] };
-}
-
-function unixSeconds(ms: number): number {
-  return Math.floor(ms / 1000);
 }

@@ -1,7 +1,7 @@
 /** Reads a filter over attributes out of a request. */
 import type { AttributeCombination, AttributeComparison, AttributeFilter } from '../../ports/vectors/attributes.ts';
-import { ApiError } from '../../protocol/errors.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { invalidField } from '../../protocol/responses/invalid.ts';
 
 const MAX_DEPTH = 8;
 /** Comparisons and combinations of one filter. */
@@ -68,9 +68,4 @@ function readComparison({ type, key, value }: JsonObject, param: string): Attrib
     throw invalidField(`${param}.value`, `expected ${expected}`);
   // The cast: the value fits its type, as tested just before.
   return { type, key, value } as AttributeComparison;
-}
-
-/** The error of a field of a request, in the usual words. */
-export function invalidField(param: string, why: string): ApiError {
-  return new ApiError('invalid_value', `Invalid '${param}': ${why}.`, { param });
 }

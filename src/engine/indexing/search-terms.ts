@@ -1,8 +1,9 @@
 /** Reads the limits and the ranking of a search, which the search endpoint and the tool `file_search` have in common. */
 import type { AttributeFilter } from '../../ports/vectors/attributes.ts';
 import { isPresent, isRecord, type JsonObject } from '../../protocol/record.ts';
+import { invalidField } from '../../protocol/responses/invalid.ts';
 import type { SearchWeights } from './fuse.ts';
-import { invalidField, readFilter } from './read-filter.ts';
+import { readFilter } from './read-filter.ts';
 
 /** The terms, checked. */
 export interface SearchTerms {

@@ -5,20 +5,18 @@ import type { FinishReason } from '../events.ts';
 import { toPrintable } from '../printable.ts';
 
 /** Lower-case reasons before a colon: some servers append details, such as `content_filter: PROHIBITED_CONTENT`. */
-const ENDS: ReadonlyMap<string, FinishReason> = new Map([
-  ...reasonEntries(
-    'stop',
-    'stop tool_calls tool_call tool_use function_call end_turn end_of_turn stop_sequence stop_token',
-  ),
-  ...reasonEntries('stop', 'eos eos_token eot complete completed finished done'),
-  ...reasonEntries('length', 'length max_tokens max_length max_output_tokens model_length token_limit context_length'),
-  ...reasonEntries('length', 'context_length_exceeded model_context_window_exceeded'),
-  ...reasonEntries(
-    'content_filter',
-    'content_filter content_filtered safety image_safety sensitive recitation blocklist',
-  ),
-  ...reasonEntries('content_filter', 'prohibited_content spii refusal guardrail_intervened error_toxic moderation'),
-]);
+const ENDS: ReadonlyMap<string, FinishReason> = new Map(
+  (
+    [
+      ['stop', 'stop tool_calls tool_call tool_use function_call end_turn end_of_turn stop_sequence stop_token'],
+      ['stop', 'eos eos_token eot complete completed finished done'],
+      ['length', 'length max_tokens max_length max_output_tokens model_length token_limit context_length'],
+      ['length', 'context_length_exceeded model_context_window_exceeded'],
+      ['content_filter', 'content_filter content_filtered safety image_safety sensitive recitation blocklist'],
+      ['content_filter', 'prohibited_content spii refusal guardrail_intervened error_toxic moderation'],
+    ] as const
+  ).flatMap(([reason, words]) => words.split(' ').map((word) => [word, reason] as const)),
+);
 
 /** The error message for the client if the model server itself failed. */
 const TROUBLE: ReadonlyMap<string, readonly [ErrorCode, message: string]> = new Map([
@@ -33,10 +31,6 @@ const TROUBLE: ReadonlyMap<string, readonly [ErrorCode, message: string]> = new 
   ['cancelled', ['upstream_truncated', 'The model server broke off its answer.']],
   ['network_error', ['upstream_truncated', 'The model server broke off its answer.']],
 ]);
-
-function reasonEntries(reason: FinishReason, words: string): readonly (readonly [string, FinishReason])[] {
-  return words.split(' ').map((word) => [word, reason]);
-}
 
 /** How an answer ended: `failure` if the server failed, `unknown` if the reason is not in the table. */
 interface Finish {

@@ -199,26 +199,17 @@ function callExtras(states: readonly ChatState[], calls: readonly AnsweredCall[]
   return extras;
 }
 
-/** The answers in the order of the calls; images follow in a user message, since a tool message holds only text. */
-export function toolMessages(calls: readonly AnsweredCall[]): ChatMessage[] {
-  return answerMessages(calls, ({ id }) => ({ role: 'tool', tool_call_id: id }));
-}
-
-/** The same of a legacy `function_call`. */
-export function functionMessages(call: AnsweredCall): ChatMessage[] {
-  return answerMessages([call], ({ name }) => ({ role: 'function', name }));
-}
-
-function answerMessages(
-  calls: readonly AnsweredCall[],
-  messageHead: (call: AnsweredCall) => ChatMessage,
-): ChatMessage[] {
+/**
+ * The answers in the order of the calls, or the one of a legacy `function_call`; images follow in a user message, since a
+ * tool message holds only text.
+ */
+export function toolMessages(calls: readonly AnsweredCall[], role: 'tool' | 'function' = 'tool'): ChatMessage[] {
   const media: JsonObject[] = [];
-  const messages = calls.map((call): ChatMessage => {
-    const { output } = call;
+  const messages = calls.map(({ id, name, output }): ChatMessage => {
+    const head = role === 'tool' ? { role, tool_call_id: id } : { role, name };
     if (!Array.isArray(output)) {
       const text = output === undefined ? '' : JSON.stringify(output);
-      return { ...messageHead(call), content: typeof output === 'string' ? output : text };
+      return { ...head, content: typeof output === 'string' ? output : text };
     }
     const texts: unknown[] = [];
     const before = media.length;
@@ -228,7 +219,7 @@ function answerMessages(
     }
     const text = texts.join('\n');
     const isMediaOnly = text === '' && media.length > before;
-    return { ...messageHead(call), content: isMediaOnly ? '(The output is attached in the next message.)' : text };
+    return { ...head, content: isMediaOnly ? '(The output is attached in the next message.)' : text };
   });
   return media.length === 0 ? messages : [...messages, { role: 'user', content: media }];
 }

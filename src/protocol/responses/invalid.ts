@@ -28,7 +28,7 @@ function describeIssue(issue: Issue, param: string, value: unknown): readonly [E
   }
   switch (issue.code) {
     case 'invalid_type':
-      return ['invalid_type', wrongTypeMessage(param, withArticle(issue.expected), value)];
+      return ['invalid_type', wrongTypeMessage(param, NOUNS[issue.expected] ?? `a ${issue.expected}`, value)];
     case 'invalid_union': {
       if (issue.discriminator === undefined) return ['invalid_type', wrongTypeMessage(param, issue.message, value)];
       return ['invalid_value', `Invalid value: '${quotedValue(value)}'. '${param}' names no type that is known here.`];
@@ -72,6 +72,11 @@ function listTooLong(param: string, length: number, most: number): readonly [Err
   return ['array_above_max_length', `Invalid '${param}': ${message}`];
 }
 
+/** The error for a value that its field does not take. */
+export function invalidField(param: string, why: string): ApiError {
+  return new ApiError('invalid_value', `Invalid '${param}': ${why}.`, { param });
+}
+
 /** Throws for a list of more members than allowed. */
 export function refuseLong(param: string, length: number, most: number): void {
   if (length <= most) return;
@@ -86,15 +91,11 @@ const NOUNS: Readonly<Record<string, string>> = {
   record: 'an object',
 };
 
-function withArticle(type: string): string {
-  return NOUNS[type] ?? `a ${type}`;
-}
-
 function typeNoun(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
   if (typeof value === 'number') return Number.isInteger(value) ? 'an integer' : 'a decimal number';
-  return withArticle(typeof value);
+  return NOUNS[typeof value] ?? `a ${typeof value}`;
 }
 
 function quotedValue(value: unknown): string {

@@ -8,10 +8,10 @@ import { isPresent, isRecord } from '../record.ts';
 export function wholeItem(item: Item): Item {
   const field = Array.isArray(item.output) ? 'output' : 'content';
   const parts = item[field];
-  if (!Array.isArray(parts) || !parts.some(lacksDetail)) return item;
-  return { ...item, [field]: parts.map((part) => (lacksDetail(part) ? { ...part, detail: 'auto' } : part)) };
-}
-
-function lacksDetail(part: unknown): part is Readonly<Record<string, unknown>> {
-  return isRecord(part) && part.type === 'input_image' && !isPresent(part.detail);
+  if (!Array.isArray(parts)) return item;
+  const whole = parts.map((part: unknown) => {
+    const lacksDetail = isRecord(part) && part.type === 'input_image' && !isPresent(part.detail);
+    return lacksDetail ? { ...part, detail: 'auto' } : part;
+  });
+  return whole.every((part, index) => part === parts[index]) ? item : { ...item, [field]: whole };
 }

@@ -1,6 +1,6 @@
 /** A call of a client's tool that takes free text: the model writes it as the one argument `input` of a function. */
 import { plainText } from '../record.ts';
-import { calledClientTool, clientCallFields } from './function-call.ts';
+import { calledClientTool } from './function-call.ts';
 import type { WrittenToolCallKind } from './kind.ts';
 import { toModelSafeName } from './names/tool-names.ts';
 
@@ -12,11 +12,14 @@ export const customToolCall: WrittenToolCallKind = {
   field: 'input',
   argumentsEvent: 'custom_tool_call_input',
   states: {},
-  item: (call, status) => ({
-    id: call.id,
+  item: ({ id, callId, clientTool, fields, input }, status) => ({
+    id,
     type: 'custom_tool_call',
-    ...clientCallFields(call, status),
-    input: call.input,
+    status,
+    call_id: callId,
+    ...clientTool,
+    ...fields,
+    input,
   }),
   calledTool: calledClientTool,
   answered: ({ call_id: id, name, input }, output) => ({

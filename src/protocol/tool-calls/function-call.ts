@@ -1,7 +1,7 @@
 /** A call of a tool that the client runs, or that is shown to it as if it did. */
 import type { Item } from '../items.ts';
 import { plainText } from '../record.ts';
-import type { CalledTool, ShownCall, WrittenToolCallKind } from './kind.ts';
+import type { CalledTool, WrittenToolCallKind } from './kind.ts';
 
 /** `function_call` */
 export const functionCall: WrittenToolCallKind = {
@@ -12,11 +12,14 @@ export const functionCall: WrittenToolCallKind = {
   argumentsEvent: 'function_call_arguments',
   namesTool: true,
   states: {},
-  item: (call, status) => ({
-    id: call.id,
+  item: ({ id, callId, clientTool, fields, arguments: text }, status) => ({
+    id,
     type: 'function_call',
-    ...clientCallFields(call, status),
-    arguments: call.arguments,
+    status,
+    call_id: callId,
+    ...clientTool,
+    ...fields,
+    arguments: text,
   }),
   outputItem: {
     idPrefix: 'fco',
@@ -42,9 +45,4 @@ export const functionCall: WrittenToolCallKind = {
 /** The tool that such an item names, with its namespace. */
 export function calledClientTool({ name, namespace }: Item): CalledTool {
   return { server: typeof namespace === 'string' ? namespace : undefined, name: plainText(name) };
-}
-
-/** The common fields of items of calls that the client runs, after their id and type. */
-export function clientCallFields<Status>({ callId, clientTool, fields }: ShownCall, status: Status) {
-  return { status, call_id: callId, ...clientTool, ...fields };
 }

@@ -1,6 +1,6 @@
 /** An image: one that the model or its own server made, or one that this server made because the model called a tool. */
 import { dataURL } from '../images.ts';
-import type { ImageGenerationCallItem, Item, ToolOutput } from '../items.ts';
+import type { Item, ToolOutput } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
 import { lazily } from '../json/lazy-schema.ts';
 import { fields, kinds } from '../json/schema-kinds.ts';
@@ -38,9 +38,17 @@ export const imageGenerationCall: WrittenToolCallKind & { readonly type: 'image_
   // A failed call has no event of its own: its item has the status.
   states: { opened: 'in_progress', running: 'generating', completed: 'completed' },
   shown: (item, { has, isPage }) => (isPage && !has('result') ? { ...item, result: null } : item),
-  item: ({ id }, status) => imageCallItem(id, status === 'in_progress' ? status : 'failed'),
+  item: ({ id }, status) => ({
+    id,
+    type: 'image_generation_call',
+    status: status === 'in_progress' ? status : 'failed',
+    result: null,
+  }),
   finished: (call, { failed, image }) => ({
-    ...imageCallItem(call.id, image && !failed ? 'completed' : 'failed'),
+    id: call.id,
+    type: 'image_generation_call',
+    status: image && !failed ? 'completed' : 'failed',
+    result: null,
     ...(image && !failed ? { result: image.result, ...image.details } : {}),
     revised_prompt: image?.details.revised_prompt ?? plainText(objectIn(call.arguments)?.prompt),
   }),
@@ -61,10 +69,6 @@ export const imageGenerationCall: WrittenToolCallKind & { readonly type: 'image_
   lacksResult: ({ result }) => !result,
   modelName: (_, names) => names.serving(IMAGE_GENERATION),
 };
-
-function imageCallItem(id: string, status: ImageGenerationCallItem['status']): ImageGenerationCallItem {
-  return { id, type: 'image_generation_call', status, result: null };
-}
 
 /** The text before the image: the image is sent as the user's, since no API accepts it as the assistant's own. */
 const INTRODUCTION = '[The assistant made this image:]';

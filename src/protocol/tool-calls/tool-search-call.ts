@@ -1,8 +1,8 @@
 /** Searches for tools that the model is not offered yet. An item of its own shows what was found. */
-import type { FoundTool, Item, ToolSearchCallItem } from '../items.ts';
+import type { FoundTool, Item } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
 import { isRecord, type JsonObject, plainText, recordsIn } from '../record.ts';
-import type { AnsweredToolCall, ShownCall, WrittenToolCallKind } from './kind.ts';
+import type { AnsweredToolCall, WrittenToolCallKind } from './kind.ts';
 
 /** The model's name for the search for deferred tools, and the type by which requests may enable it. */
 export const TOOL_SEARCH = 'tool_search';
@@ -17,7 +17,14 @@ export const toolSearchCall: WrittenToolCallKind = {
   field: 'arguments',
   plainAs: 'function_call',
   states: {},
-  item: toolSearchItem,
+  item: ({ id, arguments: text }, status) => ({
+    id,
+    type: 'tool_search_call',
+    status,
+    call_id: null,
+    execution: 'server',
+    arguments: objectIn(text) ?? {},
+  }),
   outputItem: {
     idPrefix: 'tso',
     item: (_, id, result) => ({
@@ -43,10 +50,6 @@ function answeredSearch({ call_id: id, name, arguments: query, output }: Item, a
   };
 }
 
-function toolSearchItem({ id, arguments: text }: ShownCall, status: ToolSearchCallItem['status']): ToolSearchCallItem {
-  return { id, type: 'tool_search_call', status, call_id: null, execution: 'server', arguments: objectIn(text) ?? {} };
-}
-
 /** `tool_search_call`, where the client runs the search */
 export const clientToolSearchCall: WrittenToolCallKind = {
   type: 'tool_search_call',
@@ -59,7 +62,14 @@ export const clientToolSearchCall: WrittenToolCallKind = {
     const about = plainText(description) || 'Finds tools that are not listed here.';
     return { name: TOOL_SEARCH, description: about, parameters: isRecord(parameters) ? parameters : QUERY };
   },
-  item: (call, status) => ({ ...toolSearchItem(call, status), call_id: call.callId, execution: 'client' }),
+  item: ({ id, callId, arguments: text }, status) => ({
+    id,
+    type: 'tool_search_call',
+    status,
+    call_id: callId,
+    execution: 'client',
+    arguments: objectIn(text) ?? {},
+  }),
   answered: (item, answer) => ({ ...answeredSearch(item, answer), name: TOOL_SEARCH }),
 };
 

@@ -15,7 +15,7 @@ import { createSchema } from '../../protocol/responses/schema.ts';
 import { chatCompletionsUpstream } from '../../upstreams/chat-completions/chat-completions-upstream.ts';
 import { type BackgroundSettings, backgroundSettings } from './background-options.ts';
 import { limitSettings } from './limit-options.ts';
-import type { AnyCoreOptions, CoreOptions } from './options.ts';
+import type { AnyCoreOptions } from './options.ts';
 import { type PlainSettings, plainSettings } from './plain-api.ts';
 import { type PresentationSettings, presentationSettings } from './presentation.ts';
 import { promptSource } from './prompt-source.ts';
@@ -65,7 +65,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
 
   const counting = tokenCounting(options.countTokens);
   const secret = options.secret === undefined ? processSecret() : checkSecret(`${owner}: secret`, options.secret);
-  const providers = typeof tools === 'function' ? undefined : toolProviders(tools);
+  const providers = typeof tools === 'function' ? undefined : tools === undefined ? [] : [tools].flat();
   return {
     ...plain,
     ...presentation,
@@ -93,8 +93,4 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     budget: options.budget,
     providers,
   };
-}
-
-function toolProviders(tools: Exclude<CoreOptions['tools'], ToolsOf>): readonly ToolProvider[] {
-  return tools === undefined ? [] : [tools].flat();
 }

@@ -145,10 +145,6 @@ const OWN_CHECKS: Readonly<Record<string, OptionCheck>> = {
   openAfterMs: millisecondsOrNever,
 };
 
-function limitCheck(name: string): OptionCheck {
-  return OWN_CHECKS[name] ?? (name.endsWith('Ms') ? anyMilliseconds : positive);
-}
-
 /** Every limit of the engine; throws a `TypeError` that names the group and the option, and quotes its value. */
 export function limitSettings(owner: string, options: LimitOptions = {}): Limits {
   const groups = Object.entries(LIMIT_GROUPS);
@@ -157,8 +153,9 @@ export function limitSettings(owner: string, options: LimitOptions = {}): Limits
   for (const [group, names] of groups) {
     // The cast: the names of the table are those of the options.
     const limits = (options[group as keyof LimitOptions] ?? {}) as Readonly<Record<string, number | undefined>>;
-    const checks = Object.keys(names).map((name) => [name, limitCheck(name)] as const);
-    checkOptions(`${owner}: limits.${group}`, limits, Object.fromEntries(checks));
+    const checks: Record<string, OptionCheck> = {};
+    for (const name in names) checks[name] = OWN_CHECKS[name] ?? (name.endsWith('Ms') ? anyMilliseconds : positive);
+    checkOptions(`${owner}: limits.${group}`, limits, checks);
     for (const [name, setting] of Object.entries(names)) chosen[setting] = limits[name] ?? DEFAULT_LIMITS[setting];
   }
   const settings: Limits = { ...DEFAULT_LIMITS, ...chosen };

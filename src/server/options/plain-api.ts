@@ -6,7 +6,7 @@ import { isLogger, type Logger } from '../../ports/host/logger.ts';
 import { areHooks, checkOptions, isFunction, type OptionCheck } from '../../ports/host/options-check.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../ports/limits.ts';
 import { continueLate } from '../requests/late-continue.ts';
-import { type HostRecorder, hostReports, recorderFor } from '../requests/recorder.ts';
+import { type HostRecorder, hostReports, LoggingRecorder } from '../requests/recorder.ts';
 
 /** What reports of an API go to; `undefined` means omitted. */
 export interface PlainOptions {
@@ -49,7 +49,7 @@ export function plainSettings(
   { hooks = {}, logger }: { readonly hooks?: Hooks | undefined; readonly logger?: Logger | false | undefined },
 ): PlainSettings {
   checkOptions(`${owner}: hooks`, hooks, HOOK_CHECKS);
-  const recorder = recorderFor(logger, hooks);
+  const recorder = new LoggingRecorder(logger, hooks);
   continueLate();
   return { dialectOf: () => openai, hooks: hostReports(hooks, recorder), limits: DEFAULT_LIMITS, recorder, owner };
 }

@@ -46,13 +46,10 @@ export class RouterHealth {
 
   noteError(error: ApiError): void {
     if (error.code === 'store_error') this.store.failed(error);
-    else if (isHostProblem(error) && isUpstreams(error)) this.upstream.failed(error);
+    // Upstreams of the host's own may give no server.
+    else if (isHostProblem(error) && (error.server !== undefined || error.code.startsWith('upstream_')))
+      this.upstream.failed(error);
   }
-}
-
-/** Upstreams of the host's own may give no server. */
-function isUpstreams({ code, server }: ApiError): boolean {
-  return server !== undefined || code.startsWith('upstream_');
 }
 
 /** The same store, whose last write the status shows. A read may succeed where a write fails, as on a full disk; failures are noted where they are reported. */

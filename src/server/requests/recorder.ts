@@ -12,7 +12,7 @@ import { RouterHealth } from './health.ts';
 /** Shown by `NODE_DEBUG=express-open-responses`. */
 const debug = debuglog('express-open-responses');
 
-/** The recorder of one router or middleware. */
+/** What the host's own functions are recorded with, too. */
 export interface HostRecorder extends Recorder {
   readonly health: RouterHealth;
   /** Reports an error of the host's own functions for which there is no request to fail and no handler to pass it to. */
@@ -21,11 +21,6 @@ export interface HostRecorder extends Recorder {
   warn(message: string): void;
   /** Writes a line of information, which nobody sees by default. */
   announce(message: string, fields: LogFields): void;
-}
-
-/** `logger` is the option; false for no lines. The host's hook takes the place of warnings, but not of the log. */
-export function recorderFor(logger: Logger | false | undefined, hooks: Hooks): HostRecorder {
-  return new LoggingRecorder(logger, hooks.onError !== undefined);
 }
 
 /** The host's hooks with the recorder. Each is called on the host's own object, which may be that of a class. */
@@ -47,7 +42,8 @@ export function hostReports(hooks: Hooks, recorder: Recorder): Reports {
   };
 }
 
-class LoggingRecorder implements HostRecorder {
+/** The recorder of one router or middleware. */
+export class LoggingRecorder implements HostRecorder {
   readonly health = new RouterHealth();
   private readonly log: HostLog | undefined;
   /** Whether nobody else receives failures. */
@@ -55,10 +51,11 @@ class LoggingRecorder implements HostRecorder {
   private readonly isSilent: boolean;
   private readonly write: OnStep = (step) => this.writeStep(step);
 
-  constructor(logger: Logger | false | undefined, hasErrorHook: boolean) {
+  /** `logger` is the option; false for no lines. The host's hook takes the place of warnings, but not of the log. */
+  constructor(logger: Logger | false | undefined, hooks: Hooks) {
     this.log = logger ? hostLog(logger) : undefined;
     this.isSilent = logger === false;
-    this.warns = logger === undefined && !hasErrorHook;
+    this.warns = logger === undefined && hooks.onError === undefined;
   }
 
   get onStep(): OnStep | undefined {

@@ -2,11 +2,12 @@
 
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '../../protocol/record.ts';
+import { unixSeconds } from '../../protocol/unix-seconds.ts';
 import { type DemoReply, streamPieces } from './demo-reply.ts';
 
 /** The stream: reasoning, text and arguments word by word, then the finish reason, the usage and `[DONE]`. */
 export function* streamFrames(model: string, reply: DemoReply): Generator<string> {
-  const created = Math.floor(Date.now() / 1000);
+  const created = unixSeconds();
   const head = { id: `chatcmpl-${randomUUID()}`, object: 'chat.completion.chunk', created, model };
   const chunk = (delta: JsonObject, finish: string | null = null) =>
     `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }] })}\n\n`;
@@ -16,7 +17,8 @@ export function* streamFrames(model: string, reply: DemoReply): Generator<string
   for (const word of reply.text) yield chunk({ content: word });
   if (reply.call) {
     const { name, arguments: text } = reply.call;
-    yield chunk({ tool_calls: [{ index: 0, id: callId(), type: 'function', function: { name, arguments: '' } }] });
+    const id = `call_${randomUUID().replaceAll('-', '')}`;
+    yield chunk({ tool_calls: [{ index: 0, id, type: 'function', function: { name, arguments: '' } }] });
     for (const word of streamPieces(text)) yield chunk({ tool_calls: [{ index: 0, function: { arguments: word } }] });
   }
   yield chunk({}, reply.finish);
@@ -26,22 +28,19 @@ export function* streamFrames(model: string, reply: DemoReply): Generator<string
 
 /** The whole answer, for a request that does not ask for a stream. */
 export function completion(model: string, { reasoning, text, call, finish, usage }: DemoReply): JsonObject {
+  const callId = `call_${randomUUID().replaceAll('-', '')}`;
   const message = {
     role: 'assistant',
     content: call ? null : text.join(''),
     ...(reasoning.length > 0 ? { reasoning_content: reasoning.join('') } : {}),
-    ...(call ? { tool_calls: [{ id: callId(), type: 'function', function: call }] } : {}),
+    ...(call ? { tool_calls: [{ id: callId, type: 'function', function: call }] } : {}),
   };
   return {
     id: `chatcmpl-${randomUUID()}`,
     object: 'chat.completion',
-    created: Math.floor(Date.now() / 1000),
+    created: unixSeconds(),
     model,
     choices: [{ index: 0, message, logprobs: null, finish_reason: finish }],
     usage,
   };
-}
-
-function callId(): string {
-  return `call_${randomUUID().replaceAll('-', '')}`;
 }

@@ -50,16 +50,12 @@ function sample(schema: Schema, place: Place): unknown {
 function resolved(schema: Schema, place: Place): Schema {
   const { $ref, allOf, anyOf, oneOf, ...rest } = schema;
   if (place.depth > MAX_DEPTH) return rest;
-  const inner = deeper(place);
+  const inner = { ...place, depth: place.depth + 1 };
   if (typeof $ref === 'string') return resolved({ ...lookUp(place.root, $ref), ...rest }, inner);
   if (Array.isArray(allOf)) return combineSchemas([rest, ...allOf.map((part) => resolved(asSchema(part), inner))]);
   const variants = anyOf ?? oneOf;
   if (!Array.isArray(variants)) return rest;
   return combineSchemas([rest, resolved(firstVariant(variants.map(asSchema), place), inner)]);
-}
-
-function deeper(place: Place): Place {
-  return { ...place, depth: place.depth + 1 };
 }
 
 function lookUp(root: Schema, reference: string): Schema {
@@ -91,7 +87,8 @@ function schemaType({ type, properties, items }: Schema, { depth }: Place): unkn
 function sampleObject({ properties, required }: Schema, place: Place): unknown {
   const known = asSchema(properties);
   const wanted = Array.isArray(required) ? required : place.depth > ROOMY_DEPTH ? [] : Object.keys(known);
-  const entry = (name: string) => [name, sample(asSchema(known[name]), { ...deeper(place), name })] as const;
+  const entry = (name: string) =>
+    [name, sample(asSchema(known[name]), { ...place, depth: place.depth + 1, name })] as const;
   return Object.fromEntries(wanted.map(entry));
 }
 
@@ -99,7 +96,8 @@ function sampleArray({ items, prefixItems, minItems, maxItems }: Schema, place: 
   const heads = Array.isArray(prefixItems) ? prefixItems : [];
   const plausible = place.depth > ROOMY_DEPTH || maxItems === 0 ? 0 : 1;
   const length = Math.max(heads.length, Number(minItems ?? 0), plausible);
-  return Array.from({ length }, (_, index) => sample(asSchema(heads[index] ?? items), deeper(place)));
+  const inner = { ...place, depth: place.depth + 1 };
+  return Array.from({ length }, (_, index) => sample(asSchema(heads[index] ?? items), inner));
 }
 
 /** A number from the middle of the allowed range, so that either bound may be missing. */

@@ -41,9 +41,11 @@ const pageCases: readonly StoreCase[] = [
       const page = await events.read(key, after, MEGABYTE);
       return page && { ...plainHead(page), events: page.events };
     };
-    assertEqual([await found(-1), await found(3)], [emptyPage(0), emptyPage(0)]);
+    const empty = { epoch: 1, next: 0, ended: false, events: [] };
+    assertEqual([await found(-1), await found(3)], [empty, empty]);
     await events.append(key, logBatch(0, 3));
-    assertEqual([await found(2), await found(3), await found(1e9)], [emptyPage(3), emptyPage(3), emptyPage(3)]);
+    const end = { ...empty, next: 3 };
+    assertEqual([await found(2), await found(3), await found(1e9)], [end, end, end]);
   }),
   eventCase('reads page by page without gap or repeat, and always at least one event', async (subject) => {
     const { events } = subject;
@@ -199,10 +201,6 @@ const eventExpiryCases: readonly StoreCase[] = [
 
 /** The cases about reading. */
 export const eventReadCases: readonly StoreCase[] = [...pageCases, ...eventScopeCases, ...eventExpiryCases];
-
-function emptyPage(next: number) {
-  return { epoch: 1, next, ended: false, events: [] };
-}
 
 /** All events, page by page. */
 async function readAllEvents(events: EventLog, key: ResponseKey, maxBytes: number): Promise<readonly string[]> {

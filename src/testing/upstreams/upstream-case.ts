@@ -175,12 +175,11 @@ export function eventsText(events: readonly ModelEvent[]): string {
 
 /** Asserts that the first word arrived, then an `ApiError` of this code, and that nothing was retried. */
 export function assertBroken({ events, error }: Collected, { server }: UpstreamUnderTest, code: string): void {
-  const seen = { text: eventsText(events), code: errorCode(error), requests: server.requests.length };
+  const seen = {
+    text: eventsText(events),
+    code: error instanceof ApiError ? error.code : String(error),
+    requests: server.requests.length,
+  };
   assert.deepEqual(seen, { text: upstreamScript.words[0], code, requests: 1 });
   assert.ok(!events.some(({ type }) => type === 'finish'), 'a broken stream must not have a finish event');
-}
-
-/** The code of an `ApiError`, or the text of another error. */
-export function errorCode(error: unknown): string {
-  return error instanceof ApiError ? error.code : String(error);
 }

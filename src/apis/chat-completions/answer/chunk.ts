@@ -47,7 +47,8 @@ export function chunkParts(chunk: JsonObject, entries: readonly NumberedEntry[])
   const isEnd = Boolean(finish);
   if (!first || !isRecord(delta) || !(delta.tool_calls || delta.function_call))
     return [otherPart(chunk, hasText, isEnd)];
-  if (entries.length === 1 && !hasText && !isEnd && !chunk.usage) return [callPart(chunk, first.call)];
+  if (entries.length === 1 && !hasText && !isEnd && !chunk.usage)
+    return [{ chunk, call: first.call, isOutput: true, isEnd: false }];
   const { tool_calls: calls, function_call: called, ...rest } = delta;
   const { usage, ...plain } = chunk;
   // Some servers repeat the delta as a message, which holds the calls of all parts.
@@ -64,9 +65,10 @@ export function chunkParts(chunk: JsonObject, entries: readonly NumberedEntry[])
     if (known) known.push(entry);
     else byCall.set(call, [entry]);
   }
-  const parts = [...byCall].map(([call, own]) =>
-    callPart(withDelta({ ...role, ...(calls ? { tool_calls: own } : { function_call: called }) }), call),
-  );
+  const parts = Array.from(byCall, ([call, own]): ChunkPart => {
+    const ofCall = withDelta({ ...role, ...(calls ? { tool_calls: own } : { function_call: called }) });
+    return { chunk: ofCall, call, isOutput: true, isEnd: false };
+  });
   if (hasText) parts.unshift(otherPart(withDelta(rest, ownChoice), true, false));
   if (isEnd || usage) parts.push(otherPart({ ...chunk, choices: [{ ...bare, delta: {} }] }, false, isEnd));
   return parts;
@@ -74,10 +76,6 @@ export function chunkParts(chunk: JsonObject, entries: readonly NumberedEntry[])
 
 function otherPart(chunk: JsonObject, isOutput: boolean, isEnd: boolean): ChunkPart {
   return { chunk, call: undefined, isOutput, isEnd };
-}
-
-function callPart(chunk: JsonObject, call: number): ChunkPart {
-  return { chunk, call, isOutput: true, isEnd: false };
 }
 
 /** Whether the chunk holds output besides calls. */
@@ -99,17 +97,8 @@ export function mayBeginCall(entry: CallEntry): boolean {
   return Boolean(id || called?.name) && !customCallIn(entry) && !called?.arguments;
 }
 
-/** Whether the chunk carries only the usage. */
-export function isUsageOnly({ choices, usage }: JsonObject): boolean {
-  return Boolean(usage) && Array.isArray(choices) && choices.length === 0;
-}
-
-/** Whether the chunk names the role. */
-export function hasRole(chunk: JsonObject): boolean {
-  return chunkDeltas(chunk).some(({ role }) => role);
-}
-
-function chunkDeltas({ choices }: JsonObject): readonly JsonObject[] {
+/** The deltas of the chunk's choices. */
+export function chunkDeltas({ choices }: JsonObject): readonly JsonObject[] {
   const deltas: JsonObject[] = [];
   if (!Array.isArray(choices)) return deltas;
   for (const choice of choices) if (isRecord(choice) && isRecord(choice.delta)) deltas.push(choice.delta);

@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../../protocol/record.ts';
 import type { Completion } from './completion.ts';
 import type { ChatCall, ModelAnswer } from './model-answer.ts';
-import { calledFunction, callMessage } from './next-body.ts';
+import { callMessage } from './next-body.ts';
 
 /** What the client receives of the newest answer. */
 export interface ClientShare {
@@ -42,7 +42,7 @@ export function wholeCompletion(
     ...own,
     content: text === '' ? null : text,
     ...(images.length > 0 ? { images } : {}),
-    ...(call && isLegacy ? { function_call: calledFunction(call) } : {}),
+    ...(call && isLegacy ? { function_call: { name: call.name, arguments: call.arguments } } : {}),
     ...(call && !isLegacy ? { tool_calls: share.calls.map(callMessage) } : {}),
   };
   const choice = { ...first, index: 0, message, finish_reason: closingReason(answer, share) };

@@ -5,7 +5,7 @@ import { dataURL } from '../../../protocol/images.ts';
 import type { OutputItem } from '../../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { itemImage } from '../../../protocol/tool-calls/image-generation-call.ts';
-import { hasRole, isUsageOnly } from './chunk.ts';
+import { chunkDeltas } from './chunk.ts';
 import { addUsage } from './usage.ts';
 
 /** The parts of the client's request that decide what it receives. */
@@ -87,9 +87,11 @@ export function takeHead(completion: Completion, { id, created, model }: JsonObj
 
 /** A chunk as the model server wrote it: byte for byte, unless an earlier answer requires another id or usage. */
 export function passedFrame(completion: Completion, data: string, chunk: JsonObject): string {
-  if (!completion.wantsUsage && isUsageOnly(chunk)) return '';
+  const { choices } = chunk;
+  // A chunk of nothing but the usage.
+  if (!completion.wantsUsage && chunk.usage && Array.isArray(choices) && choices.length === 0) return '';
   const { head, usage, isContinued } = completion;
-  completion.hasRole ||= hasRole(chunk);
+  completion.hasRole ||= chunkDeltas(chunk).some(({ role }) => role);
   const summed = usage && isRecord(chunk.usage) ? { usage: addUsage(usage, chunk.usage) } : undefined;
   if (isContinued && (summed || chunk.id !== head?.id)) return chunkFrame({ ...chunk, ...head, ...summed });
   return dataFrame(data);

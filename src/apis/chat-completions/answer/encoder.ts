@@ -25,12 +25,11 @@ const TEXT_FIELDS = {
 } as const;
 
 /** Items that a client of this API receives; all others show what the server ran. */
-const CLIENT_ITEMS: ReadonlySet<OutputItem['type']> = new Set(['message', 'reasoning', 'function_call'] as const);
-
-/** Whether a client of this API receives the item. */
-export function isClientItem({ type }: OutputItem): boolean {
-  return CLIENT_ITEMS.has(type);
-}
+export const CLIENT_ITEMS: ReadonlySet<OutputItem['type']> = new Set([
+  'message',
+  'reasoning',
+  'function_call',
+] as const);
 
 /** A part of a chunk that has not gone out. */
 interface PendingPart {
@@ -130,7 +129,7 @@ export class ChatEncoder {
   }
 
   private beginItem(index: number, item: OutputItem): string {
-    if (!isClientItem(item)) return this.rewrite();
+    if (!CLIENT_ITEMS.has(item.type)) return this.rewrite();
     if (item.type !== 'function_call') return '';
     this.newCall = { id: item.call_id, name: item.name };
     this.calls.set(index, this.newCall);

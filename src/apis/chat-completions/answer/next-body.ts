@@ -1,7 +1,7 @@
 /** The body of the next model call: the messages so far, the model's calls and their results. */
 
 import { toolList } from '../../../engine/tools/toolset.ts';
-import { functionMessages, toolMessages } from '../../../protocol/chat-completions/messages.ts';
+import { toolMessages } from '../../../protocol/chat-completions/messages.ts';
 import { wholeText } from '../../../protocol/grown-text.ts';
 import type { ToolOutput } from '../../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
@@ -25,8 +25,8 @@ export function answerMessages(
   const [first] = answered;
   if (inLegacyForm && first)
     return [
-      { ...message, function_call: calledFunction(first.call) },
-      ...functionMessages({ ...first.call, output: first.output }),
+      { ...message, function_call: { name: first.call.name, arguments: first.call.arguments } },
+      ...toolMessages([{ ...first.call, output: first.output }], 'function'),
     ];
   const calls = answered.map(({ call }) => callMessage(call));
   return [
@@ -37,12 +37,8 @@ export function answerMessages(
 
 /** The call as a message holds it. */
 export function callMessage(call: AnsweredChatCall['call']): JsonObject {
-  return { ...call.extra, id: call.id, type: 'function', function: calledFunction(call) };
-}
-
-/** The called function, which is all that a legacy message holds. */
-export function calledFunction({ name, arguments: text }: Pick<ChatCall, 'name' | 'arguments'>): JsonObject {
-  return { name, arguments: text };
+  const { id, name, arguments: text, extra } = call;
+  return { ...extra, id, type: 'function', function: { name, arguments: text } };
 }
 
 /** The body with these messages added. */

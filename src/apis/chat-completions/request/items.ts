@@ -29,8 +29,8 @@ export function messageItems(messages: Messages): readonly Item[] {
       case 'tool':
         return [outputItem(message.tool_call_id, message.content)];
       case 'function':
-        // Such an answer has no id; it directly follows its call.
-        return [outputItem(legacyId(index - 1), message.content)];
+        // Such an answer has no id; it directly follows its call, whose id is made from its index.
+        return [outputItem(`call_${index - 1}`, message.content)];
       default:
         return [{ type: 'message', role: message.role, content: inputParts(message.content) }];
     }
@@ -53,24 +53,19 @@ function assistantItems(message: Messages[number], index: number): readonly Item
     ...(thought ? [{ type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: thought }] }] : []),
     ...(parts.length > 0 ? [{ type: 'message', role: 'assistant', content: parts }] : []),
     ...(Array.isArray(calls) ? calls.filter(isRecord).map(callItem) : []),
-    ...(isRecord(called) ? [{ type: 'function_call', call_id: legacyId(index), ...called }] : []),
+    ...(isRecord(called) ? [{ type: 'function_call', call_id: `call_${index}`, ...called }] : []),
   ];
 }
 
-function legacyId(index: number): string {
-  return `call_${index}`;
-}
-
 function textParts(content: unknown): readonly JsonObject[] {
-  if (typeof content === 'string') return content === '' ? [] : [outputTextPart(content)];
-  // Parts of type `thinking` are read with the reasoning.
-  return recordsIn(content)
-    .filter(({ type }) => type !== 'thinking')
-    .map((part) => (part.type === 'refusal' ? part : outputTextPart(plainText(part.text))));
-}
-
-function outputTextPart(text: string): JsonObject {
-  return { type: 'output_text', text, annotations: [], logprobs: [] };
+  if (content === '') return [];
+  const parts: readonly JsonObject[] = typeof content === 'string' ? [{ text: content }] : recordsIn(content);
+  return parts.flatMap((part) => {
+    if (part.type === 'refusal') return [part];
+    // These are read with the reasoning.
+    if (part.type === 'thinking') return [];
+    return [{ type: 'output_text', text: plainText(part.text), annotations: [], logprobs: [] }];
+  });
 }
 
 function callItem(call: JsonObject): Item {

@@ -24,8 +24,8 @@ export function readUploads(
 ): MaybePromise<ChatBody> {
   if (!files && !documents) return body;
   const isRead = (part: unknown) =>
-    (files && partFileId(part) !== undefined) || (documents && hasFileData(part)) || false;
-  if (!body.messages.some(({ content }) => contentParts(content).some(isRead))) return body;
+    (files && partFileId(part) !== undefined) || (documents && Boolean(partFile(part).file_data)) || false;
+  if (!body.messages.some(({ content }) => Array.isArray(content) && content.some(isRead))) return body;
   const reader = files && new UploadReader(files, request, limits);
   return withFiles(body, new Placing(reader, new InlineTexts(documents, request, limits), isRead));
 }
@@ -63,10 +63,9 @@ class Placing {
   }
 
   async changed(content: unknown, path: string): Promise<unknown> {
-    const parts = contentParts(content);
-    if (!parts.some(this.isRead)) return content;
+    if (!Array.isArray(content) || !content.some(this.isRead)) return content;
     const whole: unknown[] = [];
-    for (const [index, part] of parts.entries())
+    for (const [index, part] of content.entries())
       whole.push(this.isRead(part) ? await this.placed(part, `${path}[${index}].file`) : part);
     return whole;
   }
@@ -75,29 +74,19 @@ class Placing {
     const id = partFileId(part);
     if (id === undefined || !this.reader) {
       const held = { type: 'input_file', ...partFile(part) };
-      return textPart(await this.texts.ofPart(held, `${path}.file_data`)) ?? part;
+      const text = await this.texts.ofPart(held, `${path}.file_data`);
+      return text === undefined ? part : { type: 'text', text };
     }
     const param = `${path}.file_id`;
     const upload = await this.reader.get(id, param);
     const { filename, file_data: data } = filePart(upload);
-    return textPart(await this.texts.of(upload, param)) ?? { type: 'file', file: { filename, file_data: data } };
+    const text = await this.texts.of(upload, param);
+    return text === undefined ? { type: 'file', file: { filename, file_data: data } } : { type: 'text', text };
   }
-}
-
-function textPart(text: string | undefined): JsonObject | undefined {
-  return text === undefined ? undefined : { type: 'text', text };
-}
-
-function contentParts(content: unknown): readonly unknown[] {
-  return Array.isArray(content) ? content : [];
 }
 
 function partFile(part: unknown): JsonObject {
   return isRecord(part) && part.type === 'file' && isRecord(part.file) ? part.file : {};
-}
-
-function hasFileData(part: unknown): boolean {
-  return Boolean(partFile(part).file_data);
 }
 
 function partFileId(part: unknown): string | undefined {

@@ -14,6 +14,7 @@ import { randomSeed } from '../../../protocol/ids.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { inputItems } from '../../../protocol/responses/input-items.ts';
 import { endedFields, startedResource } from '../../../protocol/responses/resource.ts';
+import { unixSeconds } from '../../../protocol/unix-seconds.ts';
 import type { AnswerReader } from '../../endpoint/answer-reader.ts';
 import { isMessageList, messageItems } from './items.ts';
 
@@ -49,7 +50,7 @@ export function completionReader(request: EndpointRequest, { limits, reasoning }
     try {
       const events: ModelEvent[] = [];
       decoder.end(events, done);
-      const [, turnEvents] = step(state, [...events, { type: 'end', at: Math.floor(Date.now() / 1000) }]);
+      const [, turnEvents] = step(state, [...events, { type: 'end', at: unixSeconds() }]);
       const last = turnEvents.at(-1);
       return last?.type === 'turn-end' && !last.error ? last : undefined;
     } catch {
@@ -89,7 +90,7 @@ function storedTurn(
     context?.history?.previous?.id ?? (typeof previousResponseId === 'string' ? previousResponseId : undefined);
   // Some servers give every answer the same id, and a turn that continues itself would form a cycle.
   const previousId = continued === id ? undefined : continued;
-  const createdAt = typeof created === 'number' ? created : Math.floor(Date.now() / 1000);
+  const createdAt = typeof created === 'number' ? created : unixSeconds();
   const started = startedResource({
     id: String(id),
     createdAt,

@@ -35,12 +35,10 @@ export function validateChat(given: unknown, limits: RequestLimits = DEFAULT_LIM
   refuseMany(body, limits);
   const result = chatSchema().safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
-  // The cast: the schema has validated it.
-  return (isBlank(body.reasoning) ? withoutReasoning(body) : body) as ChatBody;
-}
-
-function withoutReasoning({ reasoning: _, ...rest }: Readonly<Record<string, unknown>>): object {
-  return rest;
+  // The casts: the schema has validated it.
+  if (!isBlank(body.reasoning)) return body as ChatBody;
+  const { reasoning: _, ...rest } = body;
+  return rest as ChatBody;
 }
 
 function isBlank(reasoning: unknown): boolean {

@@ -41,11 +41,6 @@ const REQUEST_FIELDS = {
 /** How much more than the answer's text a kept answer may be: its calls, log probabilities and citations. */
 const MAX_GROWTH = 4;
 
-/** Whether the client wants the answer stored. */
-export function wantsStored({ store }: JsonObject): boolean {
-  return store === true;
-}
-
 /** The body without what is only for this server, which stores the answer in the place of the model server. */
 export function withoutStoring<Body extends JsonObject>({
   store: _,

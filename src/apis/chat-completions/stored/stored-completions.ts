@@ -97,7 +97,9 @@ export class StoredCompletions {
       throw new ApiError('unsupported_parameter', message);
     }
     const items = await fromStore(() => conversations.items(this.listKey));
-    return items.flatMap(listedIn).sort((one, other) => one.storedAt - other.storedAt || compareIds(one, other));
+    return items
+      .flatMap(listedIn)
+      .sort((one, other) => one.storedAt - other.storedAt || (one.id < other.id ? -1 : Number(one.id > other.id)));
   }
 
   /** Those of these that are still stored; the others have expired, and leave the list. */
@@ -144,10 +146,6 @@ export class StoredCompletions {
       await fromStore(() => store.conversations?.removeItem(listKey, id));
     }
   }
-}
-
-function compareIds({ id: one }: ListedCompletion, { id: other }: ListedCompletion): number {
-  return one < other ? -1 : Number(one > other);
 }
 
 function listedIn({ type, id, model, metadata, storedAt }: Item): readonly ListedCompletion[] {

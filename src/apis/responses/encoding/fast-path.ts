@@ -6,7 +6,7 @@ import { endedFields } from '../../../protocol/responses/resource.ts';
 import { CALL_KINDS } from '../../../protocol/tool-calls/kinds.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME, numberedFrame } from '../../../streams/sse-frames.ts';
 import { itemJson, jsonWith, listJson, partJson, type Written } from './item-json.ts';
-import { type EncodeOptions, type Of, partIndexField, partKind, textEventName, wireEvent } from './wire-events.ts';
+import { type EncodeOptions, type Of, partEvents, textEventName, wireEvent } from './wire-events.ts';
 
 /** The frames of one batch, as one string for one write; `written` is what earlier batches of the answer have written, if it is kept. */
 export function encodeBatch(events: readonly TurnEvent[], options: EncodeOptions, written?: Written): string {
@@ -39,10 +39,14 @@ function eventFrame(event: TurnEvent, options: EncodeOptions, written: Written |
       const response = jsonWith(endedFields(options.started, event), 'output', output);
       return responseFrame(event.status, event.sequence, response) + DONE_FRAME;
     }
-    case 'item-start':
-      return itemFrame('added', event, JSON.stringify(options.presentItem(event.item)));
-    case 'item-end':
-      return itemFrame('done', event, itemJson(options.presentItem(event.item), written));
+    case 'item-start': {
+      const item = JSON.stringify(options.presentItem(event.item));
+      return frame('response.output_item.added', event.sequence, `"output_index":${event.index},"item":${item}`);
+    }
+    case 'item-end': {
+      const item = itemJson(options.presentItem(event.item), written);
+      return frame('response.output_item.done', event.sequence, `"output_index":${event.index},"item":${item}`);
+    }
     case 'part-start':
       return partFrame('added', event, JSON.stringify(event.part));
     case 'part-end':
@@ -70,10 +74,6 @@ function responseFrame(
   return frame(`response.${name}`, sequence, `"response":${response}`);
 }
 
-function itemFrame(name: 'added' | 'done', { sequence, index }: Of<'item-start' | 'item-end'>, item: string): string {
-  return frame(`response.output_item.${name}`, sequence, `"output_index":${index},"item":${item}`);
-}
-
 /** A frame whose other fields are already serialized. */
 function frame(type: string, sequence: number, json: string): string {
   return `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence},${json}}\n\n`;
@@ -81,14 +81,14 @@ function frame(type: string, sequence: number, json: string): string {
 
 /** The position of a part, as JSON without braces. */
 function placeJson({ index, itemId, partIndex }: Place, type: PartType): string {
-  return `"item_id":"${itemId}","output_index":${index},"${partIndexField(type)}":${partIndex}`;
+  return `"item_id":"${itemId}","output_index":${index},"${partEvents(type).index}":${partIndex}`;
 }
 
 type Place = Pick<Of<'part-delta'>, 'index' | 'itemId' | 'partIndex'>;
 
 function partFrame(name: 'added' | 'done', event: Of<'part-start' | 'part-end'>, part: string): string {
   const { type } = event.part;
-  return frame(`response.${partKind(type)}.${name}`, event.sequence, `${placeJson(event, type)},"part":${part}`);
+  return frame(`response.${partEvents(type).name}.${name}`, event.sequence, `${placeJson(event, type)},"part":${part}`);
 }
 
 /** The common fields of all deltas of one part; written once for a batch, which saves a third of framing them. */

@@ -41,13 +41,15 @@ export function wireEvent(event: TurnEvent, options: EncodeOptions): WireEvent |
     case 'part-delta': {
       const { part, text, logprobs } = event;
       const type = `${textEventName(part, options)}.delta`;
-      return { type, ...partPlace(event, part), delta: text, ...logProbFields(part, logprobs) };
+      const probabilities = part === 'output_text' ? { logprobs: logProbsIn(logprobs) } : {};
+      return { type, ...partPlace(event, part), delta: text, ...probabilities };
     }
     case 'text-end': {
       const { part, text, logprobs } = event;
       const whole = part === 'refusal' ? { refusal: text } : { text };
       const type = `${textEventName(part, options)}.done`;
-      return { type, ...partPlace(event, part), ...whole, ...logProbFields(part, logprobs) };
+      const probabilities = part === 'output_text' ? { logprobs: logProbsIn(logprobs) } : {};
+      return { type, ...partPlace(event, part), ...whole, ...probabilities };
     }
     case 'annotation': {
       const { partIndex, annotationIndex, annotation } = event;
@@ -105,13 +107,16 @@ export type Of<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type
 /** The position of a part: reasoning summaries are counted separately from content. */
 type PartPlace = Pick<Of<'part-delta'>, 'index' | 'itemId' | 'partIndex'>;
 
-/** The index field for parts of this type. */
-export function partIndexField(type: PartType): 'summary_index' | 'content_index' {
-  return type === 'summary_text' ? 'summary_index' : 'content_index';
+const CONTENT = { name: 'content_part', index: 'content_index' } as const;
+const SUMMARY = { name: 'reasoning_summary_part', index: 'summary_index' } as const;
+
+/** How the events of parts of this type name the part and the field of its position. */
+export function partEvents(type: PartType): typeof CONTENT | typeof SUMMARY {
+  return type === 'summary_text' ? SUMMARY : CONTENT;
 }
 
 function partPlace({ index, itemId, partIndex }: PartPlace, type: PartType) {
-  return { item_id: itemId, output_index: index, [partIndexField(type)]: partIndex };
+  return { item_id: itemId, output_index: index, [partEvents(type).index]: partIndex };
 }
 
 function itemPlace({ index, itemId }: { readonly index: number; readonly itemId: string }) {
@@ -120,12 +125,7 @@ function itemPlace({ index, itemId }: { readonly index: number; readonly itemId:
 
 function partEvent(name: 'added' | 'done', event: Of<'part-start' | 'part-end'>): WireEvent {
   const { part } = event;
-  return { type: `response.${partKind(part.type)}.${name}`, ...partPlace(event, part.type), part };
-}
-
-/** The name of parts of this type in their events' names. */
-export function partKind(type: PartType): 'reasoning_summary_part' | 'content_part' {
-  return type === 'summary_text' ? 'reasoning_summary_part' : 'content_part';
+  return { type: `response.${partEvents(part.type).name}.${name}`, ...partPlace(event, part.type), part };
 }
 
 const TEXT_EVENT: Readonly<Record<PartType, string>> = {
@@ -138,8 +138,4 @@ const TEXT_EVENT: Readonly<Record<PartType, string>> = {
 /** The names of the events of a part's text, without their last word. */
 export function textEventName(part: PartType, { reasoning }: Pick<EncodeOptions, 'reasoning'>): string {
   return part === 'reasoning_text' && reasoning === 'spec' ? 'response.reasoning' : TEXT_EVENT[part];
-}
-
-function logProbFields(part: PartType, logprobs: string) {
-  return part === 'output_text' ? { logprobs: logProbsIn(logprobs) } : {};
 }

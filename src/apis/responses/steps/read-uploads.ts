@@ -17,17 +17,11 @@ import { CODE_INTERPRETER } from '../../../protocol/tool-calls/code-interpreter-
 import { noteReporter, type PrepareSettings } from '../../endpoint/prepare.ts';
 import type { RequestWithTools } from './request.ts';
 
-/** Whether the host has anything that reads files. */
-export function readsFiles({ files, documents, fileFetcher }: PrepareSettings): boolean {
-  return Boolean(files || documents || fileFetcher);
-}
-
 /**
- * Replaces the parts in the conversation and in the window; `input` keeps the ids, so that the store keeps no content. A
+ * Replaces the parts in the conversation and in the window, if the host has anything that reads files; `input` keeps the ids, so that the store keeps no content. A
  * file of an earlier turn that is gone is named as such. Throws `file_not_found` for one that the request itself names.
  */
 export async function readUploads(request: RequestWithTools, settings: PrepareSettings): Promise<RequestWithTools> {
-  if (!readsFiles(settings)) return request;
   const { files, documents, fileFetcher, limits } = settings;
   const { apiRequest, conversation, window, toolset, brought, guards } = request;
   const runsCode = namesServing(toolset, CODE_INTERPRETER).length > 0;

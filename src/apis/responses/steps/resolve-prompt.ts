@@ -29,18 +29,15 @@ const promptSchema = lazily((z) =>
   }),
 );
 
-/** Whether the body names a prompt: of others nothing is resolved. */
-export function namesPrompt(body: unknown): body is JsonObject {
-  return isRecord(body) && body.prompt !== undefined && body.prompt !== null;
-}
-
 /**
- * The request with the prompt's fields, messages and instructions where it has none of its own. Throws `unsupported_parameter` if the host
+ * The request, whose body names a prompt, with the prompt's fields, messages and instructions where it has none of its own. Throws `unsupported_parameter` if the host
  * has no prompts, `prompt_not_found`, and `missing_required_parameter` or `invalid_value` for the variables.
  */
-export async function resolvePrompt(request: EndpointRequest, settings: PromptSettings): Promise<EndpointRequest> {
-  const { body } = request;
-  if (!namesPrompt(body)) return request;
+export async function resolvePrompt(
+  request: EndpointRequest,
+  body: JsonObject,
+  settings: PromptSettings,
+): Promise<EndpointRequest> {
   const { prompts, limits } = settings;
   if (!prompts) {
     const message = 'Prompt templates are not supported here; send the text itself.';

@@ -79,17 +79,13 @@ export function nativeTools(
     tools: sent,
     hosted,
     found,
-    choice: entries.filter((entry) => isChosen(entry, hosted)),
+    choice: entries.filter((entry) => hosted.some((tool) => isSameHostedTool(entry, tool))),
     searches,
     runsPrograms,
   };
 }
 
-/** Whether the entry of a choice means one of these tools that the model's server runs. */
-export function isChosen(entry: JsonObject, hosted: readonly JsonObject[]): boolean {
-  return hosted.some((tool) => isSameHostedTool(entry, tool));
-}
-
-function isSameHostedTool({ type, server_label: label }: JsonObject, tool: JsonObject): boolean {
+/** Whether the entry of a choice means this tool, which the model's server runs. */
+export function isSameHostedTool({ type, server_label: label }: JsonObject, tool: JsonObject): boolean {
   return requestedType(type) === requestedType(tool.type) && (type !== 'mcp' || label === tool.server_label);
 }

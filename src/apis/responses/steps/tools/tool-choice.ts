@@ -9,7 +9,7 @@ import { refuseLong } from '../../../../protocol/responses/invalid.ts';
 import { CLIENT_CALL_KINDS, isClientTool } from '../../../../protocol/tool-calls/kinds.ts';
 import { TOOL_SEARCH } from '../../../../protocol/tool-calls/tool-search-call.ts';
 import { modelToolName } from './client-tools.ts';
-import { isChosen } from './native-tools.ts';
+import { isSameHostedTool } from './native-tools.ts';
 
 /** The choice, resolved against the tools of the request. */
 export interface ResolvedChoice {
@@ -47,7 +47,8 @@ export function resolveToolChoice(choice: unknown, tools: ChoiceTools): Resolved
   if (type === 'allowed_tools') return allowedTools(choice, tools);
   // What it finds may be called, too.
   if (type === TOOL_SEARCH && toolset.get(TOOL_SEARCH)?.search) return { ...ANY, toolChoice: { name: TOOL_SEARCH } };
-  if (type === 'mcp' || namesServing(toolset, type).length > 0 || isChosen(choice, hosted))
+  const isHosted = hosted.some((tool) => isSameHostedTool(choice, tool));
+  if (type === 'mcp' || namesServing(toolset, type).length > 0 || isHosted)
     return allowedTools({ tools: [choice], mode: 'required' }, tools);
   // An answer of the model's own would pass for one that rests on the tool.
   if (!isClientTool(type))
@@ -80,7 +81,7 @@ function allowedTools({ tools, mode }: JsonObject, { callable, toolset, hosted }
   const chosen = entries.map((tool) => ({ isNamed: Boolean(choiceName(tool)), names: findNames(tool) }));
   const names = chosen.flatMap((each) => each.names);
   const offered = names.filter((name) => callable.has(name));
-  const hasHosted = entries.some((tool) => isChosen(tool, hosted));
+  const hasHosted = entries.some((entry) => hosted.some((tool) => isSameHostedTool(entry, tool)));
   if (mode === 'required' && offered.length === 0 && !hasHosted)
     throw choiceError("No tool of 'tool_choice.tools' is in 'tools'.");
   const [only] = mode === 'required' && offered.length === 1 && !hasHosted ? offered : [];
