@@ -13,7 +13,6 @@ import { createResponse, prepareForBackground, storedEncoders } from '../apis/re
 import { submitToolOutputs } from '../apis/responses/submit-tool-outputs.ts';
 import { dropPendingCalls } from '../engine/approvals/pending-call.ts';
 import { withdrawTurn } from '../engine/history/conversation.ts';
-import { wholeResource } from '../engine/history/keep-turn.ts';
 import { type Activity, DRAIN_MS, type DrainOptions } from '../engine/request/activity.ts';
 import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
 import { itemPage } from '../engine/request/item-pages.ts';
@@ -21,13 +20,12 @@ import type { Lifetime } from '../engine/turn/lifetime.ts';
 import { isUntracked } from '../ports/scope.ts';
 import { fromStore, isRunning, type StoredResponse, storedVersion } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
-import { isResponseId, quoteId } from '../protocol/ids.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply } from '../protocol/reply.ts';
-import { queryPresenter } from '../protocol/tool-calls/kinds.ts';
 import { inProcessEngine } from '../stores/queues/in-process/in-process-engine.ts';
 import type { CoreSettings } from './options/core-settings.ts';
 import { settingsFor } from './options/presentation.ts';
+import { responseIdIn, responseNotFound, storedReply } from './stored-responses.ts';
 
 /** The endpoints over one router's settings. */
 export class ResponsesEndpoints {
@@ -139,18 +137,4 @@ function prepareRun(
 ) {
   const stored: CoreSettings = settings.engine?.takesOver ? { ...settings, onStoreError: 'fail' } : settings;
   return prepareForBackground(request, stored, life, run);
-}
-
-function responseIdIn({ params }: EndpointRequest): string {
-  const id = String(params.id);
-  if (!isResponseId(id)) throw responseNotFound(id);
-  return id;
-}
-
-function responseNotFound(id: string): ApiError {
-  return new ApiError('response_not_found', `Response with id ${quoteId(id)} not found.`, { param: 'response_id' });
-}
-
-function storedReply({ query }: EndpointRequest, response: StoredResponse) {
-  return jsonReply(wholeResource({ ...response, output: response.output.map(queryPresenter(query)) }));
 }

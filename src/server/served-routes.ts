@@ -87,18 +87,18 @@ export function servedRoutes(routes: readonly Route[], settings: ServedSettings)
     endpointAt(path) {
       const route = routes.find((each) => each.method === 'POST' && each.path === path && !each.readsBytes);
       if (!route) return undefined;
-      return (inner) => answer(route, { method: 'POST', path, ...inner, request: restoredRequest(path, inner) }, {});
+      return (inner) => {
+        // As after a restart: the framework's own request is gone.
+        const headers = Object.fromEntries(inner.headers);
+        const request: RestoredRequest = { via: 'restored', method: 'POST', url: path, headers, body: inner.body };
+        return answer(route, { method: 'POST', path, ...inner, request }, {});
+      };
     },
     refuse(error, request) {
       markRequest(request.request, 'http');
       return refuse(error, request);
     },
   };
-}
-
-/** As after a restart: the framework's own request is gone. */
-function restoredRequest(url: string, { headers, body }: InnerRequest): RestoredRequest {
-  return { via: 'restored', method: 'POST', url, headers: Object.fromEntries(headers), body };
 }
 
 /** What serving routes needs of the host's options. */

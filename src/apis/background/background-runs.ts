@@ -8,11 +8,10 @@ import type { EventLog } from '../../ports/background/event-log.ts';
 import { notify, type Reports } from '../../ports/hooks.ts';
 import type { Sealer } from '../../ports/sealer.ts';
 import { fromStore, type ResponseKey, type StoredResponse, storedVersion } from '../../ports/store.ts';
-import { isStoreError } from '../../ports/store-error.ts';
 import { ApiError, toApiError } from '../../protocol/errors.ts';
 import type { OutputItem } from '../../protocol/items.ts';
 import type { PullStream } from '../../streams/pull-stream.ts';
-import { type NumberedEvent, readAll } from './event-text.ts';
+import { readAvailable } from './event-text.ts';
 import { type Following, LogFollower } from './log-follower.ts';
 import { LogWatch } from './log-watch.ts';
 import { BackgroundRun, type BackgroundTurn, type RunSettings } from './run.ts';
@@ -157,15 +156,5 @@ export class BackgroundRuns {
   private async forget({ scope, id }: ResponseKey): Promise<void> {
     await fromStore(() => this.settings.store.delete({ scope, id }));
     await this.forgetEvents({ scope, id });
-  }
-}
-
-/** The events of a log; none if it cannot be read, which must not keep a response from being cancelled. */
-async function readAvailable(log: EventLog, key: ResponseKey): Promise<readonly NumberedEvent[]> {
-  try {
-    return await readAll(log, key);
-  } catch (error) {
-    if (error instanceof ApiError || isStoreError(error, 'unreadable_log')) return [];
-    throw error;
   }
 }

@@ -1,6 +1,7 @@
 /** The events of a turn as text in a log. */
 import type { EventLog } from '../../ports/background/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
+import { isStoreError } from '../../ports/store-error.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { TurnEvent } from '../../protocol/events.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
@@ -39,5 +40,15 @@ export async function readAll(log: EventLog, key: ResponseKey): Promise<readonly
     if (!page || page.next <= events.length) return events;
     if (page.events.length === 0) throw unreadableEvents();
     for (const text of page.events) events.push(eventIn(text));
+  }
+}
+
+/** The events of a log; none if it cannot be read, which must not keep a response from being cancelled. */
+export async function readAvailable(log: EventLog, key: ResponseKey): Promise<readonly NumberedEvent[]> {
+  try {
+    return await readAll(log, key);
+  } catch (error) {
+    if (error instanceof ApiError || isStoreError(error, 'unreadable_log')) return [];
+    throw error;
   }
 }

@@ -5,7 +5,7 @@ import { isUntracked } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { fileIdOfUpload, newObjectId, quoteId, uploadedFileId } from '../../protocol/ids.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { unixSeconds } from '../../protocol/unix-seconds.ts';
+import { unixSeconds } from '../../protocol/responses/unix-seconds.ts';
 import { fileResource } from './file-resource.ts';
 import type { FileLimits } from './limits.ts';
 import { type CompleteBody, declaredDetails, mismatchError, storedBody, type UploadBody } from './upload-bodies.ts';

@@ -6,7 +6,7 @@ import { requireTenant } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { newObjectId, quoteId } from '../../protocol/ids.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
-import { unixSeconds } from '../../protocol/unix-seconds.ts';
+import { unixSeconds } from '../../protocol/responses/unix-seconds.ts';
 import { endpointFor, type Handler } from '../endpoint/endpoint.ts';
 import { notForAnthropic } from '../endpoint/models.ts';
 import type { Route } from '../endpoint/routes.ts';

@@ -7,7 +7,7 @@ import {
   type VectorFile,
 } from '../../ports/vectors/vector-index.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { unixSeconds } from '../../protocol/unix-seconds.ts';
+import { unixSeconds } from '../../protocol/responses/unix-seconds.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

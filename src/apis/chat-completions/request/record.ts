@@ -14,7 +14,7 @@ import { randomSeed } from '../../../protocol/ids.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { inputItems } from '../../../protocol/responses/input-items.ts';
 import { endedFields, startedResource } from '../../../protocol/responses/resource.ts';
-import { unixSeconds } from '../../../protocol/unix-seconds.ts';
+import { unixSeconds } from '../../../protocol/responses/unix-seconds.ts';
 import type { AnswerReader } from '../../endpoint/answer-reader.ts';
 import { isMessageList, messageItems } from './items.ts';
 
