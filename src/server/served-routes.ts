@@ -1,7 +1,7 @@
 /** Routes as one function from a request to a reply, for frameworks without a router in this package. */
 
 import type { RestoredRequest } from '../apis/background/stored-request.ts';
-import type { EndpointFinder, InnerRequest } from '../apis/endpoint/api.ts';
+import type { EndpointFinder } from '../apis/endpoint/api.ts';
 import { type EndpointSettings, refusalEndpoint } from '../apis/endpoint/endpoint.ts';
 import { matchPath, type Route } from '../apis/endpoint/routes.ts';
 import { type EndpointRequest, headersFrom, type NodeHeaders } from '../engine/request/endpoint-request.ts';

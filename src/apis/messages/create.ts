@@ -8,15 +8,14 @@ import { turnApiError } from '../../engine/turn/observe.ts';
 import { readTurnEnd, runTurn } from '../../engine/turn/run-turn.ts';
 import { notify } from '../../ports/hooks.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
-import { textWithInputs } from '../../protocol/anthropic/tool-inputs.ts';
 import { withResponse } from '../../protocol/errors.ts';
-import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
+import { type JsonReply, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
 import { withHeartbeats } from '../../streams/heartbeats.ts';
 import { mapStream } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
 import { noteReporter, requestHeartbeat } from '../endpoint/prepare.ts';
 import { MessagesEncoder, messageFrame, PING } from './encoder.ts';
-import { noteWrappedArguments, wholeMessage } from './message.ts';
+import { messageReply, noteWrappedArguments } from './message.ts';
 import { messageFacts } from './message-facts.ts';
 import { passThrough } from './pass-through.ts';
 import {
@@ -71,10 +70,7 @@ async function runMessage(prepared: RequestWithTools, settings: MessagesSettings
     // A message has no place for a failure.
     if (end.error) throw withResponse(turnApiError(end.error), info.responseId);
     noteWrappedArguments(end.output, noteReporter(request, settings, info.responseId));
-    const message = wholeMessage(end, facts);
-    const { status, headers } = jsonReply(message);
-    // Numbers in the inputs of tools keep all their digits.
-    return { status, headers, body: textWithInputs(message) };
+    return messageReply(end, facts);
   }
   const encoder = new MessagesEncoder(facts, (error) => {
     // The cast: an error's data always has a type.

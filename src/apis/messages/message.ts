@@ -1,10 +1,12 @@
 /** A whole message: the content, the reason of its end and the tokens that a turn's end makes. */
 
+import { textWithInputs } from '../../protocol/anthropic/tool-inputs.ts';
 import type { TurnEnd, Usage } from '../../protocol/events.ts';
 import { partText, thoughtText } from '../../protocol/item-text.ts';
 import type { OutputItem, ReasoningItem } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import type { JsonObject } from '../../protocol/record.ts';
+import { jsonReply, type Reply } from '../../protocol/reply.ts';
 import { argumentsObject, isUnreadable } from '../../protocol/tool-calls/call-arguments.ts';
 import { encodeCallId } from '../../protocol/tool-calls/names/call-ids.ts';
 import type { Block } from './request/schema.ts';
@@ -44,16 +46,19 @@ export function emptyMessage({ id, model }: Pick<MessageFacts, 'id' | 'model'>):
 
 const NO_TOKENS = { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 };
 
-/** The message of a turn that did not fail. */
-export function wholeMessage(end: TurnEnd, facts: MessageFacts): JsonObject {
+/** The message of a turn that did not fail, as an answer. */
+export function messageReply(end: TurnEnd, facts: MessageFacts): Reply {
   const blocks = end.output.filter(facts.isShown).flatMap((item) => messageBlocks(item, facts));
   const hidden = hiddenBlock(end, facts);
-  return {
+  const message = {
     ...emptyMessage(facts),
     content: hidden ? [...blocks, hidden] : blocks,
     ...messageEnd(end, facts),
     usage: messageUsage(end, facts),
   };
+  const { status, headers } = jsonReply(message);
+  // Numbers in the inputs of tools keep all their digits.
+  return { status, headers, body: textWithInputs(message) };
 }
 
 const MAX_NAME = 64;
