@@ -58,3 +58,8 @@ export function errorReply(error: ApiError): JsonReply {
   const reply = jsonReply({ error: error.body }, error.status);
   return { ...reply, headers: { ...reply.headers, ...error.headers } };
 }
+
+/** A time as resources hold it, in whole seconds since the epoch: the present one without `ms`. */
+export function unixSeconds(ms: number = Date.now()): number {
+  return Math.floor(ms / 1000);
+}

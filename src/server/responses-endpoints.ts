@@ -9,13 +9,13 @@ import {
   replayEvents,
 } from '../apis/background/endpoints.ts';
 import { Followers } from '../apis/background/followers.ts';
-import { createResponse, prepareForBackground, storedEncoders } from '../apis/responses/create.ts';
+import { createResponse, prepareForBackground } from '../apis/responses/create.ts';
+import { storedEncoders } from '../apis/responses/response-encoders.ts';
 import { submitToolOutputs } from '../apis/responses/submit-tool-outputs.ts';
 import { dropPendingCalls } from '../engine/approvals/pending-call.ts';
 import { withdrawTurn } from '../engine/history/conversation.ts';
 import { type Activity, DRAIN_MS, type DrainOptions } from '../engine/request/activity.ts';
 import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
-import { itemPage } from '../engine/request/item-pages.ts';
 import type { Lifetime } from '../engine/turn/lifetime.ts';
 import { isUntracked } from '../ports/scope.ts';
 import { fromStore, isRunning, type StoredResponse, storedVersion } from '../ports/store.ts';
@@ -25,7 +25,7 @@ import { type JsonReply, jsonReply, type Reply } from '../protocol/reply.ts';
 import { inProcessEngine } from '../stores/queues/in-process/in-process-engine.ts';
 import type { CoreSettings } from './options/core-settings.ts';
 import { settingsFor } from './options/presentation.ts';
-import { responseIdIn, responseNotFound, storedReply } from './stored-responses.ts';
+import { inputItemsReply, responseIdIn, responseNotFound, storedReply } from './stored-responses.ts';
 
 /** The endpoints over one router's settings. */
 export class ResponsesEndpoints {
@@ -66,7 +66,7 @@ export class ResponsesEndpoints {
   }
 
   async inputItems(apiRequest: EndpointRequest) {
-    return jsonReply(itemPage((await this.findResponse(apiRequest)).input, apiRequest.query));
+    return inputItemsReply(apiRequest, await this.findResponse(apiRequest));
   }
 
   async remove(apiRequest: EndpointRequest) {

@@ -1,6 +1,7 @@
 /** Stored responses, as a client names one in a path and is shown it. */
 import { wholeResource } from '../engine/history/keep-turn.ts';
 import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
+import { itemPage } from '../engine/request/item-pages.ts';
 import type { StoredResponse } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isResponseId, quoteId } from '../protocol/ids.ts';
@@ -22,4 +23,9 @@ export function responseNotFound(id: string): ApiError {
 /** The response with the fields that the query asks for. */
 export function storedReply({ query }: EndpointRequest, response: StoredResponse): JsonReply {
   return jsonReply(wholeResource({ ...response, output: response.output.map(queryPresenter(query)) }));
+}
+
+/** The page of its input items that the query asks for. */
+export function inputItemsReply({ query }: EndpointRequest, { input }: StoredResponse): JsonReply {
+  return jsonReply(itemPage(input, query));
 }

@@ -10,7 +10,7 @@ import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { ToolCallResult } from '../../protocol/items.ts';
-import { unixSeconds } from '../../protocol/responses/unix-seconds.ts';
+import { unixSeconds } from '../../protocol/reply.ts';
 import { type Mapping, mapStream, type PullStream } from '../../streams/pull-stream.ts';
 import { DONE_FRAME } from '../../streams/sse-frames.ts';
 import { type ClientShare, closingReason, wholeCompletion } from './answer/closing.ts';

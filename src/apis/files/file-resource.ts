@@ -1,7 +1,8 @@
 /** A stored file as clients see it. */
+
 import type { StoredFile } from '../../ports/files/file-store.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { unixSeconds } from '../../protocol/responses/unix-seconds.ts';
+import { unixSeconds } from '../../protocol/reply.ts';
 
 /** OpenAI's file object. */
 export function fileResource({ id, bytes, createdAt, expiresAt, filename, purpose }: StoredFile): JsonObject {

@@ -1,11 +1,12 @@
 /** Uploads and their parts as files of a scope that no tenant has, so that any store keeps them and forgets them in an hour. */
+
 import { createHash, hash } from 'node:crypto';
 import { type FileStore, type FileUpload, fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
 import { isUntracked } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { fileIdOfUpload, newObjectId, quoteId, uploadedFileId } from '../../protocol/ids.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { unixSeconds } from '../../protocol/responses/unix-seconds.ts';
+import { unixSeconds } from '../../protocol/reply.ts';
 import { fileResource } from './file-resource.ts';
 import type { FileLimits } from './limits.ts';
 import { type CompleteBody, declaredDetails, mismatchError, storedBody, type UploadBody } from './upload-bodies.ts';

@@ -7,18 +7,15 @@ import { beginTurn, type Lifetime } from '../../engine/turn/lifetime.ts';
 import { turnApiError } from '../../engine/turn/observe.ts';
 import { readTurnEnd, runTurn } from '../../engine/turn/run-turn.ts';
 import { notify } from '../../ports/hooks.ts';
-import type { StoredResponse } from '../../ports/store.ts';
 import { withResponse } from '../../protocol/errors.ts';
 import type { TurnEvent } from '../../protocol/events.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
 import { endedResource } from '../../protocol/responses/resource.ts';
-import { itemPresenter } from '../../protocol/tool-calls/kinds.ts';
 import { mapStream, type PullStream } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
-import { requestHeartbeat } from '../endpoint/prepare.ts';
-import { Encoder, type EncoderOptions } from './encoding/encoder.ts';
+import type { Encoder } from './encoding/encoder.ts';
 import { type PreparedTurn, prepareTurn } from './prepare-turn.ts';
+import { encoderFactory, responseFields } from './response-encoders.ts';
 import type { TurnDurability } from './response-start.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 
@@ -104,38 +101,4 @@ export async function prepareForBackground(
   const { settings: charged, headers } = await withBudget(request, settings, life, isResumed);
   const prepared = await prepareTurn(request, charged, life, durability);
   return { ...prepared, readerFor: encoderFactory(responseFields(prepared), settings), headers };
-}
-
-/** The encoding of the events of a response that this process did not prepare. */
-export function storedEncoders(
-  { resource }: StoredResponse,
-  settings: ResponsesApiSettings,
-): (reader: EndpointRequest) => Encoder {
-  const { logged, requested, ...ended } = resource;
-  const nothing = { status: 'in_progress', completed_at: null, error: null, incomplete_details: null, usage: null };
-  const started = { ...ended, ...(isRecord(requested) ? requested : {}), ...nothing, output: [] };
-  const presentItem = itemPresenter(isRecord(logged) ? logged.include : undefined);
-  const tools = (Array.isArray(resource.tools) ? resource.tools : []) as readonly JsonObject[];
-  const clientNames = new Set(tools.map(({ name }) => name));
-  return encoderFactory({ started, presentItem, isServerTool: (name) => !clientNames.has(name) }, settings);
-}
-
-/** The encoding settings that are the same for every reader. */
-type ResponseFields = Pick<EncoderOptions, 'started' | 'presentItem' | 'isServerTool'>;
-
-/** Separate functions, so that a response that has ended retains nothing of its request. */
-function responseFields({ started, presentItem, turn }: PreparedTurn): ResponseFields {
-  const { owners } = turn.plan;
-  return { started, presentItem, isServerTool: (name) => owners.has(name) };
-}
-
-function encoderFactory(
-  response: ResponseFields,
-  settings: ResponsesApiSettings,
-): (reader: EndpointRequest) => Encoder {
-  return (reader) => {
-    const keepalive = requestHeartbeat(reader, settings).style === 'ping' ? 'ping' : 'keepalive';
-    const dialect = settings.dialectOf(reader.request);
-    return new Encoder({ reasoning: settings.reasoning, keepalive, dialect, ...response });
-  };
 }

@@ -8,7 +8,7 @@ import type { Lifetime } from '../../engine/turn/lifetime.ts';
 import { observer } from '../../engine/turn/observe.ts';
 import type { Turn } from '../../engine/turn/run-turn.ts';
 import { attemptReporter, observed } from '../../ports/hooks.ts';
-import { unixSeconds } from '../../protocol/responses/unix-seconds.ts';
+import { unixSeconds } from '../../protocol/reply.ts';
 import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds.ts';
 import { UNFILLED } from '../../streams/heartbeats.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';

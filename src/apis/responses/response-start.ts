@@ -5,8 +5,8 @@ import type { RequestInfo } from '../../ports/hooks.ts';
 import type { StoredResponse } from '../../ports/store.ts';
 import { responseId } from '../../protocol/ids.ts';
 import type { JsonObject } from '../../protocol/record.ts';
+import { unixSeconds } from '../../protocol/reply.ts';
 import { startedResource } from '../../protocol/responses/resource.ts';
-import { unixSeconds } from '../../protocol/responses/unix-seconds.ts';
 import type { PreparedRequest } from './steps/request.ts';
 
 /** How a turn outlives its request, if it does. */

@@ -1,4 +1,5 @@
 /** Vector stores, their files and batches as clients receive them. */
+
 import {
   type FileCounts,
   isStoreExpired,
@@ -7,7 +8,7 @@ import {
   type VectorFile,
 } from '../../ports/vectors/vector-index.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { unixSeconds } from '../../protocol/responses/unix-seconds.ts';
+import { unixSeconds } from '../../protocol/reply.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '../../protocol/record.ts';
-import { unixSeconds } from '../../protocol/responses/unix-seconds.ts';
+import { unixSeconds } from '../../protocol/reply.ts';
 import { type DemoReply, streamPieces } from './demo-reply.ts';
 
 /** The stream: reasoning, text and arguments word by word, then the finish reason, the usage and `[DONE]`. */

@@ -12,9 +12,9 @@ import { ChatDecoder } from '../../../protocol/chat-completions/decoder.ts';
 import type { ModelEvent, TurnEnd } from '../../../protocol/events.ts';
 import { randomSeed } from '../../../protocol/ids.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { unixSeconds } from '../../../protocol/reply.ts';
 import { inputItems } from '../../../protocol/responses/input-items.ts';
 import { endedFields, startedResource } from '../../../protocol/responses/resource.ts';
-import { unixSeconds } from '../../../protocol/responses/unix-seconds.ts';
 import type { AnswerReader } from '../../endpoint/answer-reader.ts';
 import { isMessageList, messageItems } from './items.ts';
 
