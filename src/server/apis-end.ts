@@ -1,6 +1,7 @@
 /** How all APIs end together: drained, and then closed with what they were given. */
 import type { OpenApi } from '../apis/endpoint/api.ts';
 import type { DrainOptions } from '../engine/request/activity.ts';
+import { checkOptions, isObject, type OptionCheck } from '../ports/host/options-check.ts';
 import type { ApisOptions } from './apis-options.ts';
 import { type ClosableServer, closeParts, closeServer } from './close-parts.ts';
 
@@ -8,6 +9,17 @@ import { type ClosableServer, closeParts, closeServer } from './close-parts.ts';
 export interface CloseOptions extends DrainOptions {
   /** The host's HTTP server: it is closed when nothing runs any more, and its last connections a second later. Default: none. */
   readonly server?: ClosableServer;
+}
+
+const CLOSE_CHECKS: Readonly<Record<keyof CloseOptions, OptionCheck>> = {
+  timeoutMs: (value) => (typeof value === 'number' && value >= 0) || 'a number of milliseconds',
+  server: isObject,
+};
+
+/** Throws a `TypeError` for bad options, such as a server in their place, which would go on listening. */
+function checkEnd(owner: 'close' | 'drain', options: CloseOptions): void {
+  if ('closeIdleConnections' in options) throw new TypeError(`${owner}: give the HTTP server as { server }`);
+  checkOptions(owner, options, CLOSE_CHECKS);
 }
 
 /** A part that ends with the APIs, such as a WebSocket. */
@@ -29,7 +41,8 @@ export function apisEnd(opened: readonly Pick<OpenApi, 'drain'>[], options: Apis
   const attached = new Set<Attached>();
   let closing: Promise<void> | undefined;
 
-  async function drain(drainOptions?: DrainOptions): Promise<void> {
+  async function drain(drainOptions: DrainOptions = {}): Promise<void> {
+    checkEnd('drain', drainOptions);
     await Promise.all([...opened, ...attached].map((part) => part.drain?.(drainOptions)));
   }
 
@@ -54,7 +67,8 @@ export function apisEnd(opened: readonly Pick<OpenApi, 'drain'>[], options: Apis
 
   return {
     drain,
-    close(closeOptions = {}) {
+    async close(closeOptions = {}) {
+      checkEnd('close', closeOptions);
       closing ??= closeAll(closeOptions);
       return closing;
     },

@@ -17,7 +17,7 @@ export function apisStatusReader(
   return async () => {
     const [base, ...states] = await Promise.all([readStatus(), ...others.map((api) => api.status?.())]);
     const shown = apis.flatMap(({ name }, index) => (states[index] ? [[name, states[index]] as const] : []));
-    const isOk = base.status === 'ok' && shown.every(([, { ok }]) => ok);
-    return { ...base, status: isOk ? 'ok' : 'degraded', apis: Object.fromEntries(shown) };
+    const hasFailed = base.status === 'ok' && shown.some(([, { ok }]) => !ok);
+    return { ...base, ...(hasFailed && { status: 'degraded' }), apis: Object.fromEntries(shown) };
   };
 }

@@ -9,8 +9,11 @@ import { toolServers } from './tool-servers.ts';
 
 /** What works and what does not, as plain JSON. It names no tenant, no request and no secret. */
 export interface RouterStatus {
-  /** `degraded` if any part below does not work; requests that do not need that part are still answered. */
-  readonly status: 'ok' | 'degraded';
+  /**
+   * `degraded` if any part below does not work: requests that do not need that part are still answered. `draining` once new
+   * requests are refused.
+   */
+  readonly status: 'ok' | 'degraded' | 'draining';
   /** Of this package. */
   readonly version: string;
   /** The model server, judged by the requests to it. */
@@ -53,7 +56,7 @@ export interface RouterStatus {
 }
 
 /** The parts whose status is read. */
-interface StatusSettings extends Pick<CoreSettings, 'recorder' | 'providers' | 'store'> {
+interface StatusSettings extends Pick<CoreSettings, 'recorder' | 'providers' | 'store' | 'turns'> {
   readonly upstream: Pick<Upstream, 'name' | 'origin' | 'servers'>;
 }
 
@@ -83,7 +86,7 @@ export function statusReader(settings: StatusSettings, running: () => RunningTur
     const hasOpenServer = servers?.some(({ state }) => state === 'open') ?? false;
     const isOk = isUpstreamOk && isStoreOk && !hasFailedTools && !hasOpenServer;
     return {
-      status: isOk ? 'ok' : 'degraded',
+      status: settings.turns.isDraining ? 'draining' : isOk ? 'ok' : 'degraded',
       version: VERSION,
       upstream: {
         kind: upstream.name,

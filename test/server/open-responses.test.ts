@@ -254,6 +254,19 @@ describe('close', () => {
   });
 });
 
+describe('the end', () => {
+  it.each([
+    [createServer(), 'close: give the HTTP server as { server }'],
+    [{ timeout: 5 }, "close: unknown option 'timeout'; known are timeoutMs, server"],
+    [{ timeoutMs: -1 }, 'close: timeoutMs must be a number of milliseconds, got -1'],
+  ])('does not begin over bad options', async (options, message) => {
+    const api = openResponses({ upstream: says });
+    await expect(api.close(options as object)).rejects.toThrow(message);
+    expect((await api.status()).status).toBe('ok');
+    await api.close();
+  });
+});
+
 describe('the status', () => {
   it('has the store of files and its uploads, and is degraded where it does not answer', async () => {
     const files = memoryFiles();
@@ -266,6 +279,34 @@ describe('the status', () => {
       ['degraded', { files: { ok: false, kind: 'memory', uploads: 0 } }],
     ]);
     expect(await filesRouter({ files: broken }).status()).toMatchObject({ status: 'degraded', files: { ok: false } });
+  });
+
+  it('has the index of vector stores, and is degraded where it does not answer', async () => {
+    const files = memoryFiles();
+    const index = memoryVectors();
+    const embeddings = { baseURL: 'http://127.0.0.1:9/v1', model: 'm' };
+    const vectorStores = createVectorStores({ files, index, embeddings, logger: false });
+    closers.push(() => vectorStores.close());
+    const api = openResponses({ upstream: says, apis: [vectorStores.api] });
+    const before = await api.status();
+    index.getStore = () => Promise.reject(new Error('gone'));
+    const after = await api.status();
+    expect([before, after].map(({ status, apis }) => [status, apis['vector stores']])).toEqual([
+      ['ok', { ok: true, kind: 'memory' }],
+      ['degraded', { ok: false, kind: 'memory' }],
+    ]);
+  });
+
+  it('is draining once new requests are refused', async () => {
+    const { upstream, begun, goOn } = heldModel();
+    const { post, api } = await serve({ upstream });
+    const first = post('/responses', { input: 'Hi' });
+    while (begun.length === 0) await new Promise(setImmediate);
+    const drained = api.drain(HOUR_LONG_DRAIN);
+    const { status } = await api.status();
+    goOn.open();
+    expect([status, (await first).status]).toEqual(['draining', 200]);
+    await drained;
   });
 
   it('has the connections of a WebSocket', async () => {

@@ -94,6 +94,6 @@ export interface ApiStatus {
   readonly ok: boolean;
   /** The `name` of the store. */
   readonly kind: string;
-  /** How many uploads run now. */
-  readonly uploads: number;
+  /** How many uploads run now; absent of an API that takes none. */
+  readonly uploads?: number;
 }

@@ -1,6 +1,7 @@
 /** Uploads and their parts as files of a scope that no tenant has, so that any store keeps them and forgets them in an hour. */
 
 import { createHash, hash } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { type FileStore, type FileUpload, fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
 import { isUntracked } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
@@ -69,7 +70,7 @@ export class PendingUploads {
       scope: uploadScope(scope),
       id: String(fileIdOfUpload(UPLOAD, id)),
       createdAt,
-      content: onePiece(Buffer.from(JSON.stringify(declared))),
+      content: Readable.from([Buffer.from(JSON.stringify(declared))]),
       details: () => ({ filename: id, purpose: UPLOAD, expiresAt }),
       quota: this.quota,
     };
@@ -200,10 +201,6 @@ export class PendingUploads {
 /** A digest, so that the files of no tenant are listed with them. */
 function uploadScope(scope: string): string {
   return hash('sha256', `uploads of ${scope}`, 'base64url');
-}
-
-async function* onePiece(bytes: Uint8Array): AsyncIterable<Uint8Array> {
-  yield bytes;
 }
 
 async function readText(bytes: AsyncIterable<Uint8Array>): Promise<string> {

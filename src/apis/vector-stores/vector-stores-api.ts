@@ -1,13 +1,19 @@
 /** The API of vector stores as a value, for `openResponses` and for the router. */
 import type { VectorStores } from '../../engine/indexing/vector-stores.ts';
 import { DRAIN_MS, type DrainOptions } from '../../engine/request/activity.ts';
+import { answersInTime } from '../../ports/host/answers-in-time.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import type { Api } from '../endpoint/api.ts';
 import { vectorStoreRoutes } from './endpoints.ts';
 import type { VectorStoreLimits } from './limits.ts';
 
+/** A vector store that nobody has. */
+const ABSENT = { scope: 'express-open-responses:status', id: 'vs_status' };
+
 /** The API over these vector stores, which it closes. */
 export function vectorStoresApi(vectorStores: VectorStores, storeLimits: VectorStoreLimits): Api {
+  const { index } = vectorStores;
+  const isAlive = answersInTime(() => index.getStore(ABSENT));
   return {
     name: 'vector stores',
     files: vectorStores.files,
@@ -15,6 +21,7 @@ export function vectorStoresApi(vectorStores: VectorStores, storeLimits: VectorS
       routes: vectorStoreRoutes({ ...host, vectorStores, storeLimits }),
       forgetFile: (key) => vectorStores.forgetFile(key),
       drain: (options) => drainIndexing(vectorStores, options),
+      status: async () => ({ ok: await isAlive(), kind: index.name }),
     }),
     close: () => vectorStores.close(),
   };

@@ -31,13 +31,10 @@ export function requestWeight({
 
 function itemWeight(item: Item): number {
   const parts = [item.content, item.output].find((value) => Array.isArray(value));
-  if (!Array.isArray(parts) || !parts.some(isMedium)) return leastBytes(item);
-  const texts = parts.filter((part) => !isMedium(part));
+  if (!Array.isArray(parts)) return leastBytes(item);
+  const texts = parts.filter((part) => !isRecord(part) || !MEDIA.has(part.type));
+  if (texts.length === parts.length) return leastBytes(item);
   return leastBytes(texts) + (parts.length - texts.length) * MEDIUM_WEIGHT;
-}
-
-function isMedium(part: unknown): boolean {
-  return isRecord(part) && MEDIA.has(part.type);
 }
 
 /**

@@ -45,6 +45,8 @@ export interface Activity {
   end(turn: Running): void;
   readonly running: number;
   readonly waiting: number;
+  /** Whether new turns are refused. */
+  readonly isDraining: boolean;
   /** Refuses new and waiting turns and resolves when none is running: finished, failed at the deadline, or cut off. */
   drain(options?: DrainOptions): Promise<void>;
 }
@@ -105,6 +107,10 @@ class Turns implements Activity {
 
   get waiting(): number {
     return this.queue.size;
+  }
+
+  get isDraining(): boolean {
+    return this.draining;
   }
 
   begin(turn: Running): Promise<void> | undefined {

@@ -44,6 +44,27 @@ export interface OpenResponsesRouter<Req = unknown> extends OpenResponses<Req> {
  * const server = express().use('/v1', api.router).listen(3000);
  * process.once('SIGTERM', () => void api.close({ server }));
  * ```
+ *
+ * @example With files, the users of the app as tenants, and the WebSocket
+ * ```ts
+ * import express, { type Request, type RequestHandler } from 'express';
+ * import { openResponses } from 'express-open-responses';
+ * import { diskFiles, filesApi } from 'express-open-responses/files';
+ * import { attachResponsesWebSocket } from 'express-open-responses/websocket';
+ *
+ * declare const authenticate: RequestHandler;
+ * declare function findUser(headers: Request['headers']): { readonly id: string } | undefined;
+ *
+ * const files = diskFiles({ folder: '/var/lib/my-app/files' });
+ * const api = openResponses<Request & { user: { id: string } }>({ apis: [filesApi({ files })], scope: ({ user }) => user.id });
+ * const server = express().use('/v1', authenticate, api.router).listen(3000);
+ * attachResponsesWebSocket(server, api, {
+ *   authorize({ headers }) {
+ *     const user = findUser(headers);
+ *     return user ? { scope: user.id } : { status: 401, message: 'Unknown API key.' };
+ *   },
+ * });
+ * ```
  */
 export function openResponses<Req extends object = HostRequest>(
   options: OpenResponsesOptions<Req> = {},

@@ -46,6 +46,9 @@ const MAX_RECENT = 60;
 const MAX_UPSTREAMS = 256;
 const MAX_MESSAGE = 500;
 
+/** The count of what has not been called. */
+const NO_CALLS: Readonly<Count> = { calls: 0, failures: 0, totalMs: 0, longestMs: 0, lastAt: 0, lastError: null };
+
 /** The calls of each upstream. */
 export class UpstreamCounts {
   readonly counts = new Map<Upstream, UpstreamCount>();
@@ -53,7 +56,7 @@ export class UpstreamCounts {
   register(upstream: Upstream): void {
     if (this.counts.size >= MAX_UPSTREAMS || this.counts.has(upstream)) return;
     this.counts.set(upstream, {
-      ...emptyCount(),
+      ...NO_CALLS,
       retries: 0,
       firstOutputMs: 0,
       firstOutputs: 0,
@@ -111,14 +114,10 @@ export class ToolCounts {
     const known = tools.get(name);
     if (known || this.size >= MAX_TOOLS) return known;
     this.size += 1;
-    const count = emptyCount();
+    const count: Count = { ...NO_CALLS };
     this.counts.set(server, tools.set(name, count));
     return count;
   }
-}
-
-function emptyCount(): Count {
-  return { calls: 0, failures: 0, totalMs: 0, longestMs: 0, lastAt: 0, lastError: null };
 }
 
 function countCall(count: Count, duration: number, error: RecordedError | undefined): void {
