@@ -1,6 +1,7 @@
 /** A fetch for URLs from untrusted callers: limits the destinations and the answer size by a policy. */
 
 import type { RequestInit as PoolInit } from 'undici';
+import { endDispatcher } from '../../ports/host/end-dispatcher.ts';
 import { checkOptions } from '../../ports/host/options-check.ts';
 import { undici } from '../../protocol/json/packages.cjs';
 import { checkedLookup, type ResolveHost, systemResolve } from './check-address.ts';
@@ -98,7 +99,7 @@ export function egressGuard(policy: EgressPolicy = {}, resources: EgressResource
     close() {
       // An unread answer gets no event when its socket ends, so its timer would keep running.
       for (const clock of deadlines) clock.cut(new Error('The egress guard was closed.'));
-      return dispatcher.destroy();
+      return endDispatcher(dispatcher, 'destroy');
     },
   };
 }

@@ -2,6 +2,7 @@
 
 import type { Readable } from 'node:stream';
 import type { Dispatcher, Pool } from 'undici';
+import { endDispatcher } from '../../ports/host/end-dispatcher.ts';
 import { errorCodeName } from '../../ports/host/error-warning.ts';
 import { retryAfterMs } from '../../ports/host/retry-after.ts';
 import type { OnAttempt } from '../../ports/upstream.ts';
@@ -114,7 +115,7 @@ export function httpClient(options: HttpOptions): HttpClient {
         }
       }
     },
-    close: () => (pool.closed ? Promise.resolve() : pool.close()),
+    close: () => endDispatcher(pool, 'close'),
   };
 }
 

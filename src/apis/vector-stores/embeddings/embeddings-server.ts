@@ -3,6 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { estimatedTokens } from '../../../engine/indexing/token-estimate.ts';
 import { readCauseCode } from '../../../ports/host/cause-code.ts';
+import { endDispatcher } from '../../../ports/host/end-dispatcher.ts';
 import {
   asSecret,
   checkOptions,
@@ -131,7 +132,7 @@ class EmbeddingsServer implements Embedder {
   }
 
   close(): Promise<void> {
-    return this.agent.destroy();
+    return endDispatcher(this.agent, 'destroy');
   }
 
   /** A batch that is too large is halved, and so is a text: its embedding is the mean of those of its halves. */

@@ -2,6 +2,7 @@
 
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { RequestInit as PoolInit, RequestInfo } from 'undici';
+import { endDispatcher } from '../../../ports/host/end-dispatcher.ts';
 import { undici } from '../../../protocol/json/packages.cjs';
 import { eventLines } from '../../../streams/event-lines.ts';
 import { boundedRetries } from '../../../streams/retry-lines.ts';
@@ -39,7 +40,7 @@ export function httpPool(connectTimeoutMs: number): HttpPool {
     },
     close() {
       closed = true;
-      return dispatcher.destroy();
+      return endDispatcher(dispatcher, 'destroy');
     },
   };
 }
