@@ -2,7 +2,7 @@
 
 import type { EndpointSource, WebhookFetcher } from '../engine/webhooks/endpoints.ts';
 import { openWebhooks, type Webhooks } from '../engine/webhooks/webhooks.ts';
-import { type BackgroundEngine, isBackgroundEngine } from '../ports/background/background-engine.ts';
+import { type BackgroundEngine, checkTakeOver, isBackgroundEngine } from '../ports/background/background-engine.ts';
 import type { Hooks } from '../ports/hooks.ts';
 import { isLogger, type Logger } from '../ports/host/logger.ts';
 import {
@@ -82,11 +82,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   if (options.endpoints === undefined) throw new TypeError(`${owner}: endpoints is missing, got undefined`);
   const { endpoints, secret, timeoutMs = 15_000, parallelDeliveries = 16, hooks, logger } = options;
   const engine = options.engine ?? inProcessEngine();
-  const what = `${owner}: engine '${engine.name}' delivers in other processes`;
-  if (engine.takesOver && !(options.store?.events?.isShared && options.store.replace))
-    throw new TypeError(`${what}, so store must be one that they share: redisStore, postgresStore or sqliteStore`);
-  if (engine.takesOver && secret === undefined)
-    throw new TypeError(`${what}, so secret must be set, the same in all of them`);
+  checkTakeOver(owner, engine, 'delivers', { store: options.store, secret });
   const settings = plainSettings(owner, { hooks, logger });
   const key = secret === undefined ? processSecret() : checkSecret(`${owner}: secret`, secret);
   return openWebhooks({

@@ -54,3 +54,29 @@ export interface BackgroundEngine {
 
 /** Whether the value has the methods of an engine. */
 export const isBackgroundEngine = withMethods('start', 'submit', 'release', 'close');
+
+/** What an engine needs that other processes continue, besides itself. */
+interface SharedParts {
+  /** A store of responses. */
+  readonly store:
+    | { readonly events?: { readonly isShared?: boolean | undefined } | undefined; readonly replace?: unknown }
+    | undefined;
+  readonly secret: unknown;
+}
+
+/**
+ * Throws a `TypeError` where other processes could not do what the engine hands over to them, such as `continues responses`; `place`
+ * is the function of the host, and its option.
+ */
+export function checkTakeOver(
+  place: string,
+  engine: Pick<BackgroundEngine, 'name' | 'takesOver'>,
+  what: string,
+  { store, secret }: SharedParts,
+): void {
+  if (!engine.takesOver) return;
+  const why = `${place}: engine '${engine.name}' ${what} in other processes`;
+  if (!store?.events?.isShared || !store.replace)
+    throw new TypeError(`${why}, so store must be one that they share: redisStore, postgresStore or sqliteStore`);
+  if (secret === undefined) throw new TypeError(`${why}, so secret must be set, the same in all of them`);
+}

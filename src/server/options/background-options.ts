@@ -1,6 +1,6 @@
 /** What outlives the client's connection, or the process. */
 
-import { type BackgroundEngine, isBackgroundEngine } from '../../ports/background/background-engine.ts';
+import { type BackgroundEngine, checkTakeOver, isBackgroundEngine } from '../../ports/background/background-engine.ts';
 import { boolean, checkOptions } from '../../ports/host/options-check.ts';
 import type { ResponseStore } from '../../ports/store.ts';
 
@@ -37,12 +37,7 @@ export function backgroundSettings(owner: string, options: DurabilityOptions): B
   const place = `${owner}: background`;
   checkOptions(place, background, { engine: isBackgroundEngine, durable: boolean });
   const { engine, durable = false } = background;
-  if (engine?.takesOver) {
-    const what = `${place}: engine '${engine.name}' continues responses in other processes`;
-    if (!store?.events?.isShared || !store.replace)
-      throw new TypeError(`${what}, so store must be one that they share: redisStore, postgresStore or sqliteStore`);
-    if (secret === undefined) throw new TypeError(`${what}, so secret must be set, the same in all of them`);
-  }
+  if (engine) checkTakeOver(place, engine, 'continues responses', { store, secret });
   if (durable && store !== undefined && !store.events)
     throw new TypeError(`${place}: durable needs a store with an event log, and '${store.name}' has none`);
   return { engine, durable };

@@ -1,7 +1,11 @@
 /** The batch APIs of OpenAI and Anthropic as a value, for `openResponses` and for the router. */
 
 import { isWebhooks, type Webhooks } from '../../../engine/webhooks/webhooks.ts';
-import { type BackgroundEngine, isBackgroundEngine } from '../../../ports/background/background-engine.ts';
+import {
+  type BackgroundEngine,
+  checkTakeOver,
+  isBackgroundEngine,
+} from '../../../ports/background/background-engine.ts';
 import { type FileStore, isFileStore } from '../../../ports/files/file-store.ts';
 import { checkOptions, isObject, type OptionCheck, withMethods } from '../../../ports/host/options-check.ts';
 import { checkSecret, processSecret, sealer } from '../../../ports/sealer.ts';
@@ -90,7 +94,7 @@ export function makeBatchesApi(owner: string, options: BatchesOptions): Api {
       const { engine = host.processEngine(), upstream = host.upstream, webhooks = host.webhooks } = options;
       const { secret = host.secret } = options;
       const store = host.storeFor(options.store);
-      requireShared(owner, engine, store, secret);
+      checkTakeOver(owner, engine, 'continues batches', { store, secret });
       engines.add(engine);
       const routes = batchRoutes({
         ...host,
@@ -111,15 +115,6 @@ export function makeBatchesApi(owner: string, options: BatchesOptions): Api {
       for (const engine of engines) await engine.close();
     },
   };
-}
-
-/** Throws a `TypeError` where other processes could not continue the batches. */
-function requireShared(owner: string, engine: BackgroundEngine, store: ResponseStore, secret: unknown): void {
-  if (!engine.takesOver) return;
-  const what = `${owner}: engine '${engine.name}' continues batches in other processes`;
-  if (!store.events?.isShared || !store.replace)
-    throw new TypeError(`${what}, so store must be one that they share: redisStore, postgresStore or sqliteStore`);
-  if (secret === undefined) throw new TypeError(`${what}, so secret must be set, the same in all of them`);
 }
 
 /** The store, if it has all that batches need. Throws a `TypeError` otherwise. */
