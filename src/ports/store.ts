@@ -215,6 +215,28 @@ export async function replaceVersion(
   return true;
 }
 
+/**
+ * Changes what is stored under the key in one step, and returns it as it is then; undefined if nothing is there. Nothing changes
+ * where `edit` returns undefined; it is called again, `tries` times at most, where somebody else was faster. Throws `store_error`.
+ */
+export async function changeStored(
+  store: ResponseStore,
+  key: ResponseKey,
+  edit: (stored: StoredResponse) => StoredResponse | undefined,
+  tries: number,
+): Promise<StoredResponse | undefined> {
+  for (let left = tries; left > 0; left -= 1) {
+    const stored = await fromStore(() => store.get(key));
+    const edited = stored && edit(stored);
+    if (!stored || !edited) return stored;
+    const version = storedVersion(stored);
+    const changed = { ...edited, version: version + 1 };
+    if (await fromStore(() => replaceVersion(store, changed, version))) return changed;
+  }
+  const cause = new Error('Others change the same record all the time.');
+  throw new ApiError('store_error', 'The store of responses failed.', { cause });
+}
+
 /** The chain of `key`, newest first, by the store's own query or by walking. Throws a `StoreError` (`too_many_bytes`). */
 export async function readChain(
   store: ResponseStore,

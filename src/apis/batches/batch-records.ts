@@ -1,20 +1,22 @@
 /** Batches in the store of responses: a record each, and their lists, which are kept as conversations. */
 
+import { addToList } from '../../engine/history/stored-list.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { selectPage } from '../../engine/request/item-pages.ts';
 import type { EventLog } from '../../ports/background/event-log.ts';
+import { isUntracked } from '../../ports/scope.ts';
 import {
   type ConversationStore,
+  changeStored,
   fromStore,
   type ItemPageQuery,
   type ResponseKey,
   type ResponseStore,
-  replaceVersion,
   type StoredResponse,
   storedVersion,
 } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { BATCH_LIST_IDS, type BatchKind, quoteId } from '../../protocol/ids.ts';
-import type { Item } from '../../protocol/items.ts';
+import { BATCH_LIST_IDS, type BatchKind, isObjectId, quoteId } from '../../protocol/ids.ts';
 import { type Batch, type BatchState, hasEnded } from './batch.ts';
 
 /** A store that has all that batches need. */
@@ -32,7 +34,6 @@ interface BatchPage {
 /** The most bytes of one list: about 20,000 batches. The oldest make room for newer ones. */
 const MAX_LIST_BYTES = 1024 * 1024;
 const ROOM_STEP = 100;
-const ROOM_TRIES = 50;
 /** Attempts to change a record, each of which fails only if another process has changed it meanwhile. */
 const CHANGE_TRIES = 100;
 const TYPE = 'batch';
@@ -65,20 +66,26 @@ export class BatchRecords {
     return stored && batchIn(stored);
   }
 
+  /** The batch that the request names. Throws `store_error`; `batch_not_found`, of `param`, if its tenant has none of this kind. */
+  async require({ scope, params }: EndpointRequest, kind: BatchKind, param: string): Promise<Batch> {
+    const id = String(params.id);
+    const batch = isObjectId(kind, id) && !isUntracked(scope) ? await this.find({ scope, id }) : undefined;
+    if (!batch) throw batchNotFound(id, param);
+    return batch;
+  }
+
   /**
    * Changes the batch in one step, and returns it as it is then; undefined if it is deleted. Nothing changes where `edit`
    * returns undefined; it is called again where another process was faster. Throws `store_error`.
    */
   async change(key: ResponseKey, edit: (batch: Batch) => BatchState | undefined): Promise<Batch | undefined> {
-    for (let tries = 0; tries < CHANGE_TRIES; tries += 1) {
-      const batch = await this.find(key);
+    const change = (stored: StoredResponse) => {
+      const batch = batchIn(stored);
       const state = batch && edit(batch);
-      if (!batch || !state) return batch;
-      const changed: Batch = { ...batch, version: batch.version + 1, state };
-      if (await fromStore(() => replaceVersion(this.store, this.record(changed), batch.version))) return changed;
-    }
-    const cause = new Error('Other processes change the same batch all the time.');
-    throw new ApiError('store_error', 'The store of responses failed.', { cause });
+      return state && this.record({ ...batch, state });
+    };
+    const stored = await changeStored(this.store, key, change, CHANGE_TRIES);
+    return stored && batchIn(stored);
   }
 
   /** One page of the tenant's batches. Throws `store_error`; `batch_not_found` for a page beside an unknown one. */
@@ -135,14 +142,8 @@ export class BatchRecords {
   private async list(scope: string, list: List, id: string): Promise<void> {
     const { conversations } = this.store;
     const key = { scope, id: BATCH_LIST_IDS[list] };
-    const item: Item = { type: TYPE, id };
-    for (let tries = 0; tries < ROOM_TRIES; tries += 1) {
-      const answer = await fromStore(() => conversations.append(key, [item], { maxBytes: MAX_LIST_BYTES }));
-      if (answer === false)
-        await fromStore(() => conversations.put({ ...key, createdAt: Date.now(), metadata: { list } }));
-      else if (answer === 'full') await this.makeRoom(key);
-      else return;
-    }
+    const terms = { maxBytes: MAX_LIST_BYTES, metadata: { list }, makeRoom: () => this.makeRoom(key) };
+    await addToList(conversations, key, { type: TYPE, id }, terms);
   }
 
   private async makeRoom(key: ResponseKey): Promise<void> {

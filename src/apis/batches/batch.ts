@@ -96,6 +96,16 @@ export interface BatchState {
   readonly lease?: { readonly owner: string; readonly until: number } | undefined;
 }
 
+/** What every batch begins with. */
+export const NEW_BATCH = {
+  status: 'validating',
+  times: {},
+  faults: [],
+  attempt: '',
+  parts: [],
+  submitted: 0,
+} as const satisfies Partial<BatchState>;
+
 /** A batch of one tenant. */
 export interface Batch extends ResponseKey {
   /** Milliseconds since the epoch. */

@@ -1,13 +1,11 @@
 /** What is to be delivered to one endpoint about one response or batch: its events in order, and how far they have come. */
 import {
+  changeStored,
   fromStore,
   type ResponseKey,
   type ResponseStore,
-  replaceVersion,
   type StoredResponse,
-  storedVersion,
 } from '../../ports/store.ts';
-import { ApiError } from '../../protocol/errors.ts';
 import type { SentEvent } from './events.ts';
 
 /** The events of one response or batch for one endpoint. */
@@ -41,7 +39,7 @@ export async function putEvent(
   const stored = await fromStore(() => store.get(key));
   if (!stored) {
     const outbox: Outbox = { subject, endpoint, events: [event], next: 0, failures: 0, dueAt: 0, job: 0 };
-    await fromStore(() => store.put(record(key, outbox, event.at, 0)));
+    await fromStore(() => store.put(record(key, outbox, event.at)));
     return outbox;
   }
   const changed = await changeOutbox(store, key, (outbox) => {
@@ -66,22 +64,17 @@ export async function changeOutbox(
   key: ResponseKey,
   edit: (outbox: Outbox) => Outbox | undefined,
 ): Promise<Outbox | undefined> {
-  for (let tries = 0; tries < TRIES; tries += 1) {
-    const stored = await fromStore(() => store.get(key));
-    if (!stored) return undefined;
+  const change = (stored: StoredResponse) => {
     const outbox = edit(outboxIn(stored));
-    if (!outbox) return outboxIn(stored);
-    const version = storedVersion(stored);
-    if (await fromStore(() => replaceVersion(store, record(key, outbox, stored.createdAt, version + 1), version)))
-      return outbox;
-  }
-  const cause = new Error('Other processes change the same webhook all the time.');
-  throw new ApiError('store_error', 'The store of responses failed.', { cause });
+    return outbox && record(key, outbox, stored.createdAt);
+  };
+  const stored = await changeStored(store, key, change, TRIES);
+  return stored && outboxIn(stored);
 }
 
-function record({ scope, id }: ResponseKey, outbox: Outbox, createdAt: number, version: number): StoredResponse {
+function record({ scope, id }: ResponseKey, outbox: Outbox, createdAt: number): StoredResponse {
   const expiresAt = Date.now() + KEPT_MS;
-  return { scope, id, createdAt, expiresAt, version, input: [], output: [], resource: { outbox } };
+  return { scope, id, createdAt, expiresAt, input: [], output: [], resource: { outbox } };
 }
 
 function outboxIn({ resource: { outbox } }: StoredResponse): Outbox {

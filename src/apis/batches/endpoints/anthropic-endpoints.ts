@@ -4,10 +4,10 @@ import type { EndpointRequest } from '../../../engine/request/endpoint-request.t
 import { fromFiles } from '../../../ports/files/file-store.ts';
 import { isUntracked, requireTenant } from '../../../ports/scope.ts';
 import { ApiError } from '../../../protocol/errors.ts';
-import { isObjectId, newObjectId } from '../../../protocol/ids.ts';
+import { newObjectId } from '../../../protocol/ids.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply } from '../../../protocol/reply.ts';
-import { type Batch, type BatchState, hasEnded } from '../batch.ts';
+import { type Batch, type BatchState, hasEnded, NEW_BATCH } from '../batch.ts';
 import { type BatchRecords, batchNotFound } from '../batch-records.ts';
 import type { BatchRunner } from '../running/batch-runner.ts';
 import { sealedHeaders } from '../running/line-headers.ts';
@@ -45,19 +45,14 @@ export class MessageBatchEndpoints {
       settings.files.put({ ...input, createdAt: Date.now(), content: inputPieces(orders), details }),
     );
     const state: BatchState = {
+      ...NEW_BATCH,
       kind: 'msgbatch',
       endpoint: ENDPOINT,
       inputFileId: input.id,
-      status: 'validating',
-      times: {},
       expiresAt: Date.now() + settings.batchLimits.windowMs,
       metadata: null,
       headers: sealedHeaders(headers, key, settings.sealer),
       total: orders.length,
-      faults: [],
-      attempt: '',
-      parts: [],
-      submitted: 0,
     };
     try {
       return jsonReply(await this.resource(await beginBatch(key, state, settings, records, runner)));
@@ -134,12 +129,8 @@ export class MessageBatchEndpoints {
     return messageBatch(batch, await this.runner.counts(batch), `${ENDPOINT}/batches/${batch.id}/results`);
   }
 
-  private async find({ scope, params }: EndpointRequest): Promise<Batch> {
-    const id = String(params.id);
-    const batch =
-      isObjectId('msgbatch', id) && !isUntracked(scope) ? await this.records.find({ scope, id }) : undefined;
-    if (!batch) throw batchNotFound(id, 'message_batch_id');
-    return batch;
+  private find(request: EndpointRequest): Promise<Batch> {
+    return this.records.require(request, 'msgbatch', 'message_batch_id');
   }
 }
 

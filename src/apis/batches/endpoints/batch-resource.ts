@@ -1,5 +1,6 @@
 /** A batch as OpenAI's clients see it. */
 import { definedFields, type JsonObject } from '../../../protocol/record.ts';
+import { unixSeconds } from '../../../protocol/reply.ts';
 import type { Batch, BatchCounts, BatchStatus } from '../batch.ts';
 
 /** The statuses whose time is shown, and the fields that show it. */
@@ -16,7 +17,7 @@ const TIMES: readonly (readonly [status: BatchStatus, field: string])[] = [
 /** OpenAI's batch object. */
 export function batchResource({ id, createdAt, state }: Batch, { completed, failed, usage }: BatchCounts): JsonObject {
   const { endpoint, inputFileId, status, times, expiresAt, metadata, model, total, faults } = state;
-  const seconds = (ms: number | undefined) => (ms === undefined ? null : Math.floor(ms / 1000));
+  const seconds = (ms: number | undefined) => (ms === undefined ? null : unixSeconds(ms));
   return {
     id,
     object: 'batch',

@@ -7,7 +7,7 @@ import { isUntracked, requireTenant } from '../../../ports/scope.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { isObjectId, newObjectId, quoteId, toPrintableId } from '../../../protocol/ids.ts';
 import { type JsonReply, jsonReply } from '../../../protocol/reply.ts';
-import { type Batch, type BatchState, hasEnded } from '../batch.ts';
+import { type Batch, type BatchState, hasEnded, NEW_BATCH } from '../batch.ts';
 import { type BatchRecords, batchNotFound } from '../batch-records.ts';
 import type { BatchRunner } from '../running/batch-runner.ts';
 import { sealedHeaders } from '../running/line-headers.ts';
@@ -45,20 +45,15 @@ export class BatchEndpoints {
     await this.checkInput(scope, inputFileId);
     const key = { scope, id: newObjectId('batch') };
     const state: BatchState = {
+      ...NEW_BATCH,
       kind: 'batch',
       endpoint,
       inputFileId,
-      status: 'validating',
-      times: {},
       expiresAt: Date.now() + settings.batchLimits.windowMs,
       metadata: metadata ?? null,
       outputSeconds: expiry?.seconds,
       headers: sealedHeaders(headers, key, settings.sealer),
       total: 0,
-      faults: [],
-      attempt: '',
-      parts: [],
-      submitted: 0,
     };
     return this.reply(await beginBatch(key, state, settings, records, runner));
   }
@@ -93,11 +88,8 @@ export class BatchEndpoints {
     return jsonReply(batchResource(batch, await this.runner.counts(batch)));
   }
 
-  private async find({ scope, params }: EndpointRequest): Promise<Batch> {
-    const id = String(params.id);
-    const batch = isObjectId('batch', id) && !isUntracked(scope) ? await this.records.find({ scope, id }) : undefined;
-    if (!batch) throw batchNotFound(id, 'batch_id');
-    return batch;
+  private find(request: EndpointRequest): Promise<Batch> {
+    return this.records.require(request, 'batch', 'batch_id');
   }
 
   /** Throws `ApiError` for a file that is no input of a batch. */

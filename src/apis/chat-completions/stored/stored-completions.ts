@@ -1,11 +1,6 @@
 /** Chat completions that clients want stored: each is a record of the store, and each tenant's are listed in a conversation of its own. */
-import {
-  fromStore,
-  type ResponseStore,
-  replaceVersion,
-  type StoredResponse,
-  storedVersion,
-} from '../../../ports/store.ts';
+import { addToList } from '../../../engine/history/stored-list.ts';
+import { changeStored, fromStore, type ResponseStore, type StoredResponse } from '../../../ports/store.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { CHAT_LIST_ID, isId, quoteId, recordKey } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
@@ -31,9 +26,8 @@ interface ListedCompletion {
 
 /** The most bytes of a tenant's list: about 25,000 completions without metadata. Older ones make room for newer ones. */
 const MAX_LIST_BYTES = 4 * 1024 * 1024;
-/** How many of the oldest make room at once, and how often that is tried. */
+/** How many of the oldest make room at once. */
 const ROOM_STEP = 100;
-const ROOM_TRIES = 50;
 /** Attempts to change metadata, each of which fails only if another request has changed them meanwhile. */
 const UPDATE_TRIES = 10;
 const TYPE = 'stored_chat_completion';
@@ -74,19 +68,17 @@ export class StoredCompletions {
 
   /** The completion with other metadata, which are stored. Throws `not_found`. */
   async update(id: string, metadata: Metadata): Promise<JsonObject> {
-    for (let tries = 0; tries < UPDATE_TRIES; tries += 1) {
-      const record = await this.record(id);
-      const stored = completionIn(record);
-      const completion: JsonObject = { ...stored.completion, metadata };
-      const version = storedVersion(record);
-      const changed = { ...record, resource: { ...record.resource, completion }, version: version + 1 };
-      if (!(await fromStore(() => replaceVersion(this.store, changed, version)))) continue;
-      await this.list({ id, model: String(completion.model), metadata, storedAt: record.createdAt });
-      return completion;
-    }
-    throw new ApiError('store_error', 'The store of responses failed.', {
-      cause: new Error('Other requests change the same chat completion all the time.'),
-    });
+    const { scope, store } = this;
+    const change = (record: StoredResponse) => {
+      const completion: JsonObject = { ...completionIn(record).completion, metadata };
+      return { ...record, resource: { ...record.resource, completion } };
+    };
+    const key = { scope, id: recordKey('storedChat', id) };
+    const changed = isId(id) ? await changeStored(store, key, change, UPDATE_TRIES) : undefined;
+    if (!changed) throw notFound(id);
+    const { completion } = completionIn(changed);
+    await this.list({ id, model: String(completion.model), metadata, storedAt: changed.createdAt });
+    return completion;
   }
 
   /** All of them, oldest first. Throws `unsupported_parameter` if the store keeps no lists. */
@@ -131,12 +123,11 @@ export class StoredCompletions {
     const key = this.listKey;
     const item: Item = { type: TYPE, ...listed };
     await fromStore(() => conversations.removeItem(key, listed.id));
-    for (let tries = 0; tries < ROOM_TRIES; tries += 1) {
-      const answer = await fromStore(() => conversations.append(key, [item], { maxBytes: MAX_LIST_BYTES }));
-      if (answer === false) await fromStore(() => conversations.put({ ...key, createdAt: Date.now(), metadata: {} }));
-      else if (answer === 'full') await this.makeRoom();
-      else return;
-    }
+    await addToList(conversations, key, item, {
+      maxBytes: MAX_LIST_BYTES,
+      metadata: {},
+      makeRoom: () => this.makeRoom(),
+    });
   }
 
   private async makeRoom(): Promise<void> {
