@@ -1,11 +1,9 @@
 /** All APIs in one call, for an Express app. */
 import type { Request, Router } from 'express';
-import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
-import { type ApisOptions, apisChecks } from '../../server/apis-options.ts';
-import { type OpenResponses, openApis, rememberApis } from '../../server/open-apis.ts';
-import { CORE_PLACES } from '../../server/options/option-checks.ts';
+import type { ApisOptions } from '../../server/apis-options.ts';
+import type { OpenResponses } from '../../server/open-apis.ts';
 import type { AnyRequest } from '../node/host-requests.ts';
-import { isBasePath, webFetch } from '../web/web-fetch.ts';
+import { openForWeb } from '../web/open-responses.ts';
 import { express } from './express.cjs';
 import type { Scope } from './handle.ts';
 import type { HostRequest } from './host-request.ts';
@@ -69,18 +67,11 @@ export interface OpenResponsesRouter<Req = unknown> extends OpenResponses<Req> {
 export function openResponses<Req extends object = HostRequest>(
   options: OpenResponsesOptions<Req> = {},
 ): OpenResponsesRouter<Req> {
-  const owner = 'openResponses';
-  checkOptions(owner, options, { ...apisChecks, basePath: isBasePath, scope: isFunction }, CORE_PLACES);
-  const { basePath, scope, ...given } = options;
-  // The cast: the host states which requests its functions receive.
-  const apis = openApis(owner, given as ApisOptions<never>, scope);
-  const { settings, opened, handle, refuse, drain, status, close } = apis;
+  const { api, apis } = openForWeb(options);
   // The cast: Express passes its requests, which the host states to be these.
-  const tenant = scope as Scope<Request> | undefined;
+  const scope = options.scope as Scope<Request> | undefined;
   const router = express().Router();
-  for (const { routes, envelopeOf } of opened) router.use(createRouter(routes, { ...settings, envelopeOf }, tenant));
-  const fetch = webFetch(apis, { basePath, scope });
-  const api: OpenResponsesRouter<Req> = { router, fetch, handle, refuse, drain, status, close };
-  rememberApis(api, apis);
-  return api;
+  for (const { routes, envelopeOf } of apis.opened)
+    router.use(createRouter(routes, { ...apis.settings, envelopeOf }, scope));
+  return Object.assign(api, { router });
 }

@@ -1,7 +1,7 @@
 /** All APIs in one call, for hosts without Express. */
 import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
 import { type ApisOptions, apisChecks } from '../../server/apis-options.ts';
-import { type OpenResponses, openApis, rememberApis } from '../../server/open-apis.ts';
+import { type OpenApis, type OpenResponses, openApis, rememberApis } from '../../server/open-apis.ts';
 import { CORE_PLACES } from '../../server/options/option-checks.ts';
 import type { AnyRequest } from '../node/host-requests.ts';
 import { isBasePath, webFetch } from './web-fetch.ts';
@@ -32,6 +32,12 @@ export interface OpenResponsesOptions<Req extends object = Request> extends Apis
 export function openResponses<Req extends object = Request>(
   options: OpenResponsesOptions<Req> = {},
 ): OpenResponses<Req> {
+  const { api } = openForWeb(options);
+  return api;
+}
+
+/** The same with the APIs themselves, for a host that serves them in another way, too. */
+export function openForWeb<Req extends object>(options: OpenResponsesOptions<Req>): OpenedForWeb<Req> {
   const owner = 'openResponses';
   checkOptions(owner, options, { ...apisChecks, basePath: isBasePath, scope: isFunction }, CORE_PLACES);
   const { basePath, scope, ...given } = options;
@@ -40,5 +46,11 @@ export function openResponses<Req extends object = Request>(
   const { handle, refuse, drain, status, close } = apis;
   const api: OpenResponses<Req> = { fetch: webFetch(apis, { basePath, scope }), handle, refuse, drain, status, close };
   rememberApis(api, apis);
-  return api;
+  return { api, apis };
+}
+
+/** What the host is given, and what serves it. */
+interface OpenedForWeb<Req> {
+  readonly api: OpenResponses<Req>;
+  readonly apis: OpenApis;
 }
