@@ -49,11 +49,11 @@ interface RouterKit {
 /** Checks the options of the factory `owner`; throws a `TypeError` that names the invalid option. */
 export function routerKit(owner: string, options: RouterOptions<never>): RouterKit {
   checkOptions(owner, options, { ...coreChecks, scope: isFunction }, CORE_PLACES);
-  warnOfUnused(owner, options);
   const { scope: scopeOf, ...core } = options;
   // The cast: the host states what its earlier handlers make of a request.
   const scope = scopeOf as Scope | undefined;
   const settings = coreSettings(owner, core);
+  warnOfUnused(options, settings);
 
   function serve({ routes, envelopeOf, drain, running }: ModelApi): DrainableRouter {
     const announce = announcer(settings, scope);

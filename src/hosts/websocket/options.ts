@@ -118,8 +118,9 @@ export function webSocketSettings(served: ServedByWebSocket, options: WebSocketO
 function ownSettings(options: WebSocketCoreOptions): CoreSettings {
   const scope = () => 'left out: authorize returns the tenant of a connection, as { scope }';
   checkOptions(OWNER, options, { ...coreChecks, scope }, CORE_PLACES);
-  warnOfUnused(OWNER, options);
-  return coreSettings(OWNER, options);
+  const settings = coreSettings(OWNER, options);
+  warnOfUnused(options, settings);
+  return settings;
 }
 
 /** Throws a `TypeError` for anything but a server, such as an Express app. */
