@@ -17,6 +17,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import { isConversationId, quoteId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { unixSeconds } from '../../protocol/reply.ts';
 import { selectPage } from '../request/item-pages.ts';
 import { loadItems } from './load-chain.ts';
 
@@ -139,5 +140,5 @@ export function conversationNotFound(id: string): ApiError {
 
 /** The conversation's resource without its items. */
 export function conversationResource({ id, createdAt, metadata }: StoredConversation): JsonObject {
-  return { id, object: 'conversation', created_at: Math.floor(createdAt / 1000), metadata };
+  return { id, object: 'conversation', created_at: unixSeconds(createdAt), metadata };
 }

@@ -1,6 +1,8 @@
 /** The events that webhooks tell of, and their payload in OpenAI's words. */
+
 import { hash } from 'node:crypto';
 import type { JsonObject } from '../../protocol/record.ts';
+import { unixSeconds } from '../../protocol/reply.ts';
 
 /** The events there are. */
 export const WEBHOOK_EVENTS = [
@@ -42,5 +44,5 @@ export function webhookEventId({ scope, subject, type }: WebhookEvent): string {
 
 /** The body that is sent. */
 export function webhookPayload({ id, type, at }: SentEvent, data: JsonObject): string {
-  return JSON.stringify({ id, object: 'event', created_at: Math.floor(at / 1000), type, data });
+  return JSON.stringify({ id, object: 'event', created_at: unixSeconds(at), type, data });
 }

@@ -1,5 +1,7 @@
 /** Signs deliveries in the form of Standard Webhooks, which `openai.webhooks.unwrap` verifies. */
+
 import { createHmac } from 'node:crypto';
+import { unixSeconds } from '../../protocol/reply.ts';
 
 /** What a delivery is signed with: several secrets while one is being replaced. */
 export type WebhookSecrets = string | readonly string[];
@@ -22,7 +24,7 @@ export function signedHeaders(
   payload: string,
   secrets: WebhookSecrets,
 ): Record<string, string> {
-  const timestamp = String(Math.floor(at / 1000));
+  const timestamp = String(unixSeconds(at));
   const signatures = [secrets].flat().map((secret) => {
     const key = Buffer.from(secret.slice(PREFIX.length), 'base64');
     return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${payload}`).digest('base64')}`;
