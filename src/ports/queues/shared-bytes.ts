@@ -5,7 +5,11 @@ import { MemoryBudget, type MemoryHolder } from './room.ts';
 export class SharedBytes {
   /** Of the shares whose tenant had to be known. */
   private readonly tenants = new Map<string, number>();
-  private readonly others = new Set<ByteShare>();
+  /**
+   * The shares whose tenant is not known yet. Not a `Set`: one that many enter and leave is copied all the time, each copy
+   * leads to the next, and with them everything that was ever in it stays until V8's next full collection.
+   */
+  private readonly others: ByteShare[] = [];
   private readonly spare = new MemoryBudget(Number.POSITIVE_INFINITY);
   private bytes = 0;
 
@@ -24,7 +28,7 @@ export class SharedBytes {
     if (isCrowded && after + this.heldBy(share.tenant) - share.size > most) return false;
     this.bytes = after;
     if (share.isCounted) this.count(share.tenant, more);
-    else this.others.add(share);
+    else if (share.place < 0) share.place = this.others.push(share) - 1;
     this.spare.makeRoom(most - this.bytes);
     return true;
   }
@@ -32,7 +36,17 @@ export class SharedBytes {
   free(share: ByteShare): void {
     this.bytes -= share.size;
     if (share.isCounted) this.count(share.tenant, -share.size);
-    else this.others.delete(share);
+    else this.leave(share);
+  }
+
+  /** The last one takes the place of the one that leaves. */
+  private leave(share: ByteShare): void {
+    const last = this.others.pop();
+    if (last && last !== share) {
+      this.others[share.place] = last;
+      last.place = share.place;
+    }
+    share.place = -1;
   }
 
   /** Counts bytes that may be let go; 0 for no longer any. */
@@ -44,9 +58,10 @@ export class SharedBytes {
   private heldBy(tenant: string): number {
     for (const share of this.others) {
       share.isCounted = true;
+      share.place = -1;
       this.count(share.tenant, share.size);
     }
-    this.others.clear();
+    this.others.splice(0);
     return this.tenants.get(tenant) ?? 0;
   }
 
@@ -61,6 +76,8 @@ export class SharedBytes {
 export class ByteShare {
   /** Whether it is among the bytes of its tenant. */
   isCounted = false;
+  /** Its place among those whose tenant is not known; -1 for none. */
+  place = -1;
   private readonly all: SharedBytes;
   private readonly tenantOf: () => string;
   private known: string | undefined = undefined;

@@ -63,9 +63,11 @@ const loosened = new WeakMap<object, Map<SchemaDialect, LooseSchema>>();
 
 function schemaFor({ parameters = {} }: ToolDefinition, dialect: SchemaDialect): LooseSchema {
   const known = loosened.get(parameters) ?? new Map<SchemaDialect, LooseSchema>();
-  loosened.set(parameters, known);
-  const loose = known.get(dialect) ?? looseSchema(parameters, dialect);
+  const earlier = known.get(dialect);
+  if (earlier) return earlier;
+  const loose = looseSchema(parameters, dialect);
   known.set(dialect, loose);
+  loosened.set(parameters, known);
   return loose;
 }
 

@@ -1,5 +1,6 @@
 /** One model server, as an upstream talks to it: its connections, the headers of each request, and errors without their secrets. */
 import type { UpstreamCall } from '../../ports/upstream.ts';
+import { SECRET_NAME } from '../../protocol/secrets/mask.ts';
 import { type Scrub, type Scrubber, scrubber } from '../../protocol/secrets/scrub.ts';
 import { type HttpClient, type HttpOptions, httpClient } from './http.ts';
 import { noteOncePerCall } from './note-once.ts';
@@ -21,8 +22,10 @@ export class ModelServer {
   private readonly key: SentHeaders;
   private readonly scrubber: Scrubber;
   private readonly scrubFixed: Scrub;
-  /** Computed for each call, because the host's headers may belong to another tenant each time. */
+  /** Of calls whose headers have secrets of their own: they may belong to another tenant each time. */
   private readonly scrubs = new WeakMap<UpstreamCall, Scrub>();
+  /** Names of the client's headers that are secret and passed on; undefined where the host's function may add any. */
+  private readonly secretHeaders: readonly string[] | undefined;
 
   /** `owner` is the upstream's name in errors of options; `key` are the headers with its key. */
   constructor(owner: string, settings: ModelServerSettings, key: SentHeaders) {
@@ -32,6 +35,9 @@ export class ModelServer {
     this.client = httpClient(settings);
     this.scrubber = scrubber(settings);
     this.scrubFixed = this.scrubber.of(fixedHeaders(settings, key));
+    const forwarded = settings.forwardHeaders.map((name) => name.toLowerCase());
+    const areFixed = typeof settings.headers !== 'function';
+    this.secretHeaders = areFixed ? forwarded.filter((name) => SECRET_NAME.test(name)) : undefined;
   }
 
   /** The headers of a request for this call. Throws a `TypeError` for a bad header of the host's function. */
@@ -42,7 +48,8 @@ export class ModelServer {
   /** Removes the secrets of a request with these headers from an error; `redact` does so, too, for errors of the call. */
   scrubFor(headers: SentHeaders, call?: UpstreamCall): Scrub {
     const scrub = this.scrubber.of(headers);
-    if (call) this.scrubs.set(call, scrub);
+    const hasOwnSecrets = this.secretHeaders?.some((name) => headers[name] !== undefined) ?? true;
+    if (call && hasOwnSecrets) this.scrubs.set(call, scrub);
     return scrub;
   }
 
