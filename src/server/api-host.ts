@@ -7,7 +7,11 @@ import type { PlainSettings } from './options/plain-api.ts';
 import { settingsStore } from './options/settings-store.ts';
 
 /** What differs between hosts; `store` is as requests see it. */
-interface HostParts extends Pick<ApiHost, 'forgetFile' | 'endpointAt' | 'upstream' | 'secret' | 'webhooks'> {
+interface HostParts
+  extends Pick<
+    ApiHost,
+    'forgetFile' | 'endpointAt' | 'upstream' | 'secret' | 'webhooks' | 'toolsOf' | 'approval' | 'guards'
+  > {
   readonly store: ResponseStore | undefined;
 }
 

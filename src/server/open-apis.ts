@@ -78,6 +78,9 @@ export function openApis(owner: string, given: ApisOptions<never>, scope: AnySco
   const models = [responses, ...chat, anthropicRoutes(settings)].map(serve);
   const host = apiHost(settings, {
     ...{ store: settings.store, upstream: settings.upstream, secret: core.secret, webhooks: core.webhooks },
+    // A host without tools has an empty list of them.
+    toolsOf: settings.providers?.length === 0 ? undefined : settings.toolsOf,
+    ...{ approval: settings.approval, guards: settings.guards },
     async forgetFile(key) {
       for (const { forgetFile } of others) await forgetFile?.(key);
     },

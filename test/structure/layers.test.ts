@@ -15,6 +15,7 @@ const RANKS: Readonly<Record<string, number>> = {
   'apis/chat-completions': 4,
   'apis/conversations': 4,
   'apis/files': 4,
+  'apis/mcp': 4,
   'apis/messages': 4,
   'apis/vector-stores': 4,
   'apis/dialects': 4,

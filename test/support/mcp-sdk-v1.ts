@@ -1,4 +1,8 @@
 /** With MCP_SDK=v1, makes `@modelcontextprotocol/client` appear not installed, so that the older SDK is used. */
 import { sdkV1 } from '../../src/tools/mcp/shared/client/sdk-v1.ts';
 
-export const installedSdk = sdkV1();
+const sdk = sdkV1();
+
+export function installedSdk(): typeof sdk {
+  return sdk;
+}

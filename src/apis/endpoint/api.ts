@@ -1,10 +1,12 @@
 /** An API as a value: what `openResponses` serves beside the APIs of models, in every host. */
+import type { GuardSettings } from '../../engine/guarding/guard/settings.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import type { Webhooks } from '../../engine/webhooks/webhooks.ts';
 import type { BackgroundEngine } from '../../ports/background/background-engine.ts';
 import type { FileStore } from '../../ports/files/file-store.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { MaybePromise, ResponseKey, ResponseStore } from '../../ports/store.ts';
+import type { ApprovalPolicy, ToolsOf } from '../../ports/tool-provider.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import type { Reply } from '../../protocol/reply.ts';
 import type { EndpointSettings } from './endpoint.ts';
@@ -37,6 +39,12 @@ export interface ApiHost extends EndpointSettings {
   readonly secret: string | Uint8Array | undefined;
   /** Tells tenants of what has ended; undefined if the host has none. */
   readonly webhooks: Webhooks | undefined;
+  /** The tools of the host's requests; undefined if it has none. */
+  readonly toolsOf: ToolsOf | undefined;
+  /** Which of them need the user's approval; undefined if none do. */
+  readonly approval: ApprovalPolicy | undefined;
+  /** What inspects the arguments and results of tools; undefined if nothing does. */
+  readonly guards: GuardSettings | undefined;
   /** Makes an engine that runs everything in this process. */
   readonly processEngine: () => BackgroundEngine;
 }

@@ -26,8 +26,8 @@ export interface EndpointSettings {
 /** How an API writes its errors, and names the request's id. */
 export interface Envelope {
   readonly error: (error: ApiError, requestId: string) => JsonObject;
-  /** A header besides `x-request-id`. */
-  readonly idHeader: string;
+  /** A header besides `x-request-id`; undefined for none. */
+  readonly idHeader?: string | undefined;
 }
 
 /** Answers one request. Throws `ApiError` for errors that are sent to the client with a status. */

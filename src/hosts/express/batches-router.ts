@@ -55,6 +55,6 @@ export function batchesRouter<Req extends Request = HostRequest>(options: Batche
     }
     return undefined;
   };
-  const { router, open } = plainRouter(owner, makeBatchesApi(owner, batches), { scope, hooks, logger }, endpointAt);
+  const { router, open } = plainRouter(owner, makeBatchesApi(owner, batches), { scope, hooks, logger }, { endpointAt });
   return Object.assign(router, { drain: async () => open.drain?.() });
 }

@@ -1,8 +1,9 @@
 /** Routes as an Express router, and error handling. */
 import type { ErrorRequestHandler, Router } from 'express';
-import type { Api, EndpointFinder, OpenApi } from '../../apis/endpoint/api.ts';
+import type { Api, ApiHost, OpenApi } from '../../apis/endpoint/api.ts';
 import { type EndpointSettings, refusalEndpoint } from '../../apis/endpoint/endpoint.ts';
 import type { Route } from '../../apis/endpoint/routes.ts';
+import type { Hooks } from '../../ports/hooks.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { apiHost } from '../../server/api-host.ts';
 import { type PlainOptions, type PlainSettings, plainSettings } from '../../server/options/plain-api.ts';
@@ -13,29 +14,44 @@ import { answerRequest, handle, handleBytes, type Scope } from './handle.ts';
 import { readBody } from './read-body.ts';
 
 /** What serving an API alone takes besides the API. */
-interface PlainRouterOptions extends PlainOptions {
+interface PlainRouterOptions extends Omit<PlainOptions, 'hooks'> {
+  readonly hooks?: Hooks | undefined;
   readonly scope?: Scope<never> | undefined;
 }
 
-/**
- * The router of an API that calls no model, served alone by the function `owner`; and the API as it was opened. It finds other APIs
- * by `endpointAt`.
- */
+/** What an API that is served alone shares with others, or is given by its router. */
+type SharedParts = Partial<Pick<ApiHost, 'endpointAt' | 'limits' | 'secret' | 'approval' | 'guards'>>;
+
+const NOTHING_SHARED = {
+  store: undefined,
+  upstream: undefined,
+  secret: undefined,
+  webhooks: undefined,
+  toolsOf: undefined,
+  approval: undefined,
+  guards: undefined,
+  endpointAt: () => undefined,
+};
+
+/** The router of an API that calls no model, served alone by the function `owner`; and the API as it was opened. */
 export function plainRouter(
   owner: string,
   api: Api,
   { scope, ...options }: PlainRouterOptions,
-  endpointAt: EndpointFinder = () => undefined,
+  { limits, ...shared }: SharedParts = {},
 ): { readonly router: Router; readonly open: OpenApi } {
-  const settings = plainSettings(owner, options);
+  const plain = plainSettings(owner, options);
+  const settings = limits ? { ...plain, limits } : plain;
   const host = apiHost(settings, {
-    ...{ store: undefined, upstream: undefined, secret: undefined, webhooks: undefined, endpointAt },
+    ...NOTHING_SHARED,
+    ...shared,
     forgetFile: async (key) => open.forgetFile?.(key),
   });
   const open: OpenApi = api.open(host);
   const routes = open.routes.map((route) => reportedRoute(route, settings));
+  const serving = { ...settings, envelopeOf: open.envelopeOf };
   // The cast: the host states what its earlier handlers make of a request.
-  return { router: createRouter(routes, settings, scope as Scope | undefined), open };
+  return { router: createRouter(routes, serving, scope as Scope | undefined), open };
 }
 
 type ServingSettings = EndpointSettings & Pick<PlainSettings, 'limits' | 'owner'>;

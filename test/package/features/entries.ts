@@ -27,7 +27,14 @@ import { diskFiles, type FileStore, filesRouter } from 'express-open-responses/f
 import { allowUrls, type Guard, moderation, type PiiKind, pii, presidio } from 'express-open-responses/guards';
 import { type ImageGenerationOptions, imageGeneration } from 'express-open-responses/image-generation';
 import { createInspector, type Inspector, type InspectorOptions } from 'express-open-responses/inspector';
-import { type McpToolsOptions, mcpTools, remoteMcp } from 'express-open-responses/mcp';
+import {
+  type McpOptions,
+  type McpToolsOptions,
+  mcpApi,
+  mcpRouter,
+  mcpTools,
+  remoteMcp,
+} from 'express-open-responses/mcp';
 import { traced } from 'express-open-responses/otel';
 import { balanced, routedUpstream, type Target, withFailover, withKeys } from 'express-open-responses/routing';
 import { skills } from 'express-open-responses/skills';
@@ -151,3 +158,6 @@ export const batches = [
 const documentOptions: DocumentTextOptions = { maxPages: 100 };
 export const documents: TextReader = documentText(documentOptions);
 export const withDocuments = responsesRouter({ documents });
+
+const mcpOptions: McpOptions = { tools: mcpTools(), hostedTools: [{ type: 'web_search' }] };
+export const toolServers = () => [mcpApi(mcpOptions), mcpRouter({ ...mcpOptions, scope: () => 'one' })];

@@ -75,7 +75,7 @@ export function mcpSettings(options: McpToolsOptions<never>): HostSettings {
   const { refreshMs = 60_000, idleMs = 300_000, connectTimeoutMs = 10_000 } = options;
   const { maxConnections = 256, maxConnectionsPerScope = 16, onUnauthorized = () => {} } = options;
   const mcp: McpSettings = {
-    sdk: installedSdk,
+    sdk: installedSdk(),
     refreshMs,
     idleMs,
     connectTimeoutMs,

@@ -60,7 +60,7 @@ export function remoteSettings(options: RemoteMcpOptions): RemoteSettings {
     maxServers: options.maxServers ?? 256,
     maxServersPerScope: options.maxServersPerScope ?? 8,
     mcp: {
-      sdk: installedSdk,
+      sdk: installedSdk(),
       owner: 'remoteMcp',
       idleMs,
       refreshMs: options.refreshMs ?? 60_000,

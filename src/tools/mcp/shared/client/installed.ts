@@ -1,6 +1,23 @@
-/** The SDK for MCP that the host has installed. */
+/** The SDK for MCP clients that the host has installed. */
+import { optionalPeer } from '../../../../ports/host/peer.ts';
+import type { McpSdk } from './mcp-client.ts';
 import { sdkV1 } from './sdk-v1.ts';
 import { sdkV2 } from './sdk-v2.ts';
 
-/** `@modelcontextprotocol/client` if it is installed, which speaks to servers of both eras. Throws on import if there is none. */
-export const installedSdk = sdkV2() ?? sdkV1();
+const found = findSdk();
+
+/** `@modelcontextprotocol/client` if it is installed, which speaks to servers of both eras. Throws if there is none. */
+export function installedSdk(): McpSdk {
+  if (found instanceof Error) throw found;
+  return found;
+}
+
+/** Throws on import where there is no SDK at all. With that of servers alone, the entry has a use without clients. */
+function findSdk(): McpSdk | Error {
+  try {
+    return sdkV2() ?? sdkV1();
+  } catch (error) {
+    if (error instanceof Error && optionalPeer('@modelcontextprotocol/server')) return error;
+    throw error;
+  }
+}
