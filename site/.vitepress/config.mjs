@@ -4,6 +4,7 @@ import { defineConfig } from 'vitepress';
 import { anchorOf, checkSite } from './check-site.mjs';
 import { REPOSITORY, relativeLinks } from './links.mjs';
 import { mermaidFences } from './mermaid-fences.mjs';
+import { withoutPageList } from './page-list.mjs';
 import { sidebar } from './sidebar.mjs';
 
 const ICON =
@@ -25,6 +26,7 @@ export default defineConfig({
   markdown: {
     anchor: { slugify: anchorOf },
     config(md) {
+      md.use(withoutPageList);
       md.use(relativeLinks);
       md.use(mermaidFences);
     },

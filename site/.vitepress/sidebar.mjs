@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const SECTIONS = {
-  Start: ['README', 'quick-start', 'concepts', 'guides', 'npx', 'troubleshooting'],
+  Start: ['README', 'quick-start', 'npx', 'concepts', 'guides', 'troubleshooting'],
   'Connect it': ['providers', 'clients', 'frameworks', 'mounting', 'migrating'],
   'Run it': [
     'options',
@@ -20,7 +20,7 @@ const SECTIONS = {
     'model-servers',
     'upstreams',
   ],
-  Tools: ['tools', 'remote-mcp', 'web-search', 'code-interpreter', 'image-generation'],
+  Tools: ['tools', 'mcp', 'remote-mcp', 'web-search', 'code-interpreter', 'image-generation'],
   'The APIs': [
     'endpoints',
     'messages',

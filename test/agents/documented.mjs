@@ -97,3 +97,32 @@ export function pi(program) {
     };
   };
 }
+
+/** What lets each agent work unattended, behind the `--` of `run`. */
+const UNATTENDED = {
+  codex: ({ work }) => [
+    ...['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', '--disable', 'plugins'],
+    ...['-C', work, '--json', PROMPT],
+  ],
+  claude: () => ['-p', PROMPT, '--output-format', 'stream-json', '--verbose', '--dangerously-skip-permissions'],
+  opencode: () => ['run', '--format', 'json', PROMPT],
+  pi: () => ['--no-session', '--mode', 'json', '-p', PROMPT],
+};
+
+/** `express-open-responses run`, with nothing set but the model server, and the agent on PATH. */
+export function launched(program, name) {
+  return ({ home, work, url }) => {
+    const bin = join(home, 'bin');
+    mkdirSync(bin);
+    const path = program({ program: name });
+    const start = name === 'pi' ? `"${process.execPath}" "${path}"` : `"${path}"`;
+    writeFileSync(join(bin, name), `#!/bin/sh\nexec ${start} "$@"\n`, { mode: 0o755 });
+    const args = [join(import.meta.dirname, '../../dist/cjs/hosts/cli/bin.js'), 'run', name, '--upstream', url];
+    const env = { PATH: `${bin}:${process.env.PATH}`, IS_SANDBOX: '1' };
+    return {
+      program: process.execPath,
+      args: [...args, '--model', 'my-model', '--', ...UNATTENDED[name]({ work })],
+      env,
+    };
+  };
+}

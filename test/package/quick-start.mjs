@@ -39,6 +39,7 @@ async function freePort() {
 
 /** What every command of the page does, by its first words. */
 const COMMANDS = [
+  [/^npx express-open-responses run codex/, (reader, text) => reader.launch(text)],
   [/^mkdir my-app/, (reader, text) => reader.run(text.replace(/express-open-responses$/m, reader.tarball), folder)],
   [/^npm install/, (reader, text) => reader.run(text)],
   [/^node app\.js/, (reader, text) => reader.start(text)],
@@ -127,6 +128,18 @@ class Reader {
     const ended = once(this.app, 'close');
     process.kill(-this.app.pid, 'SIGTERM');
     await ended;
+  }
+
+  /** From the tarball, and in front of the demo model, which is on no usual port. */
+  async launch(text) {
+    if (!existsSync(join(root, CODEX))) return console.log('skipped: Codex, which `npm run test:agents` installs');
+    const home = join(folder, 'launched');
+    mkdirSync(home);
+    const env = { HOME: home, PATH: `${join(root, CODEX)}:${process.env.PATH}`, npm_config_cache: join(home, 'npm') };
+    const command = text.trim().replace('npx ', `npx -y -p ${this.tarball} `);
+    const rest = `--upstream ${demo.baseURL} -- exec --skip-git-repo-check "Say hello."`;
+    const printed = await this.run(`${command} ${rest}`, home, env);
+    if (!printed.includes('Hello from the demo model.')) throw new Error(`Codex printed\n${printed}`);
   }
 
   async askCodex(text) {

@@ -89,7 +89,9 @@ export class Sessions {
     if (own && own.size >= maxSessionsPerScope) this.endUnused(own);
     if (this.byId.size >= maxSessions) {
       for (const each of [...this.byId.values()]) if (this.isExpired(each)) this.end(each);
-      if (this.byId.size >= maxSessions) this.endUnused(this.largest());
+      let largest: LinkedQueue<Session> | undefined;
+      for (const line of this.byScope.values()) if (line.size > (largest?.size ?? 0)) largest = line;
+      if (this.byId.size >= maxSessions) this.endUnused(largest);
     }
     session.usedAt = Date.now();
     this.byId.set(session.id, session);
@@ -112,12 +114,6 @@ export class Sessions {
 
   private isExpired({ open, usedAt }: Session): boolean {
     return open.size === 0 && Date.now() - usedAt > this.limits.sessionIdleMs;
-  }
-
-  private largest(): LinkedQueue<Session> | undefined {
-    let largest: LinkedQueue<Session> | undefined;
-    for (const line of this.byScope.values()) if (line.size > (largest?.size ?? 0)) largest = line;
-    return largest;
   }
 
   private endUnused(line: LinkedQueue<Session> | undefined): void {

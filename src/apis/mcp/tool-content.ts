@@ -1,5 +1,6 @@
 /** The result of a tool in the words of MCP. */
 import type { ToolCallResult } from '../../protocol/items.ts';
+import { toWellFormed } from '../../protocol/printable.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { toolOutputText } from '../../protocol/tool-calls/results/output-text.ts';
 
@@ -27,24 +28,19 @@ export function toMcpResult({ output, failed }: ToolCallResult): McpToolResult {
   return { content, ...(failed ? { isError: true } : {}) };
 }
 
+const MAX_MIME_TYPE = 127;
+
 function toContent(part: JsonObject): McpContent {
   const { text, image_url: image, file_data: file, filename } = part;
   if (typeof text === 'string') return { type: 'text', text };
   const url = image ?? file;
-  const data = typeof url === 'string' ? dataIn(url) : undefined;
+  const comma = typeof url === 'string' ? url.slice(0, MAX_MIME_TYPE + 'data:;base64,'.length).indexOf(';base64,') : -1;
   // An image that is elsewhere is named, since nothing is fetched here.
-  if (!data) return { type: 'text', text: typeof image === 'string' ? image : toolOutputText([part]) };
-  const { mimeType, base64 } = data;
-  if (image !== undefined) return { type: 'image', data: base64, mimeType };
+  if (typeof url !== 'string' || !url.startsWith('data:') || comma < 0)
+    return { type: 'text', text: typeof image === 'string' ? image : toolOutputText([part]) };
+  const mimeType = url.slice('data:'.length, comma);
+  const data = url.slice(comma + ';base64,'.length);
+  if (image !== undefined) return { type: 'image', data, mimeType };
   const name = typeof filename === 'string' && filename !== '' ? filename : 'file';
-  return { type: 'resource', resource: { uri: `file:///${encodeURIComponent(name)}`, blob: base64, mimeType } };
-}
-
-const MAX_MIME_TYPE = 127;
-
-/** The type and the content of a data URL; undefined for another one. */
-function dataIn(url: string): { readonly mimeType: string; readonly base64: string } | undefined {
-  const comma = url.slice(0, MAX_MIME_TYPE + 'data:;base64,'.length).indexOf(';base64,');
-  if (!url.startsWith('data:') || comma < 0) return undefined;
-  return { mimeType: url.slice('data:'.length, comma), base64: url.slice(comma + ';base64,'.length) };
+  return { type: 'resource', resource: { uri: `file:///${encodeURIComponent(toWellFormed(name))}`, blob: data, mimeType } };
 }

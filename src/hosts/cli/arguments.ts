@@ -7,22 +7,26 @@ export const HELP = `Serves OpenAI's Responses API, Chat Completions and Anthrop
 in front of any model server that speaks Chat Completions.
 
 Usage: express-open-responses [options]
+       express-open-responses run AGENT [options] [-- the agent's own arguments]
+       (AGENT is codex, claude, opencode or pi; without --host and --port)
 
-  --upstream URL    model server, up to and including /v1
-                    (default: a scripted demo model)
+  --upstream URL    model server, up to and including /v1 (default: a scripted
+                    demo model; of run: the one on its usual port)
+  --model NAME      of run: the agent's model (default: the first of the server)
   --key-env NAME    environment variable with the model server's API key
   --host ADDRESS    address to listen on (default: 127.0.0.1, this machine)
   --port NUMBER     port to listen on, 0 for a free one (default: 3000)
   --store PLACE     where responses are kept: an SQLite file, redis://...
                     or postgres://... (default: memory)
-  --mcp FILE        JSON file with mcpServers, whose tools the server runs
+  --mcp PLACE       MCP server whose tools the server runs: a URL, a command, or
+                    a JSON file with mcpServers; may be repeated
   --inspect         show the last requests at /inspect, only to this machine
   --version, -v     print the version
   --help, -h        print this
 
 Examples:
   express-open-responses
-  express-open-responses --upstream http://localhost:11434/v1 --inspect
+  express-open-responses run codex --mcp https://mcp.example.com/mcp
   express-open-responses --upstream https://api.openai.com/v1 \\
     --key-env OPENAI_API_KEY --store responses.db --mcp mcp.json
 `;
@@ -37,56 +41,105 @@ export interface Arguments {
   readonly port: number;
   /** Undefined for memory. */
   readonly store: string | undefined;
-  readonly mcp: string | undefined;
+  /** URLs, commands and files. */
+  readonly mcp: readonly string[];
   readonly inspect: boolean;
 }
 
-/** What to do: print and end, or serve. */
-type Command = { readonly print: 'help' | 'version' } | { readonly serve: Arguments };
+/** The options of `run`: those of the server, on a free port of this machine, and what is for the agent. */
+export interface RunArguments extends Arguments {
+  /** As it was written, such as `codex`. */
+  readonly agent: string;
+  /** Undefined for the first that the server lists. */
+  readonly model: string | undefined;
+  /** The agent's own. */
+  readonly rest: readonly string[];
+}
 
-const OPTIONS = {
+/** What to do: print and end, serve, or run an agent. */
+type Command = { readonly print: 'help' | 'version' } | { readonly serve: Arguments } | { readonly run: RunArguments };
+
+const SHARED_OPTIONS = {
   upstream: { type: 'string' },
   'key-env': { type: 'string' },
-  host: { type: 'string', default: '127.0.0.1' },
-  port: { type: 'string', default: '3000' },
   store: { type: 'string' },
-  mcp: { type: 'string' },
+  mcp: { type: 'string', multiple: true },
   inspect: { type: 'boolean', default: false },
   version: { type: 'boolean', short: 'v' },
   help: { type: 'boolean', short: 'h' },
 } as const;
+const SERVE_OPTIONS = {
+  ...SHARED_OPTIONS,
+  host: { type: 'string', default: '127.0.0.1' },
+  port: { type: 'string', default: '3000' },
+} as const;
+const RUN_OPTIONS = { ...SHARED_OPTIONS, model: { type: 'string' } } as const;
+
+type Env = Readonly<Record<string, string | undefined>>;
 
 /** Throws a `Failure` for an option that is not known or has a wrong value. */
-export function readArguments(args: readonly string[], env: Readonly<Record<string, string | undefined>>): Command {
-  let values: ReturnType<typeof parseOptions>;
+export function readArguments(args: readonly string[], env: Env): Command {
+  return args[0] === 'run' ? readRun(args.slice(1), env) : readServe(args, env);
+}
+
+function readServe(args: readonly string[], env: Env): Command {
+  const { values } = parsed(() => parseArgs({ args: [...args], options: SERVE_OPTIONS, strict: true }));
+  if (values.help) return { print: 'help' };
+  if (values.version) return { print: 'version' };
+  const shared = readShared(values, env);
+  const port = Number(values.port);
+  if (!/^\d{1,5}$/.test(values.port) || port > 65_535)
+    throw usageFailure(`--port must be a number from 0 to 65535, got '${printableMessage(values.port)}'`);
+  return { serve: { ...shared, host: values.host, port } };
+}
+
+function readRun(args: readonly string[], env: Env): Command {
+  const end = args.indexOf('--');
+  const [own, rest] = end < 0 ? [args, []] : [args.slice(0, end), args.slice(end + 1)];
+  const { values, positionals } = parsed(() =>
+    parseArgs({ args: [...own], options: RUN_OPTIONS, strict: true, allowPositionals: true }),
+  );
+  if (values.help) return { print: 'help' };
+  if (values.version) return { print: 'version' };
+  const [agent, further] = positionals;
+  if (agent === undefined) throw usageFailure('run needs an agent, such as codex');
+  if (further !== undefined)
+    throw usageFailure(
+      `'${printableMessage(further)}' is no option of run: what is for ${printableMessage(agent)} stands behind --`,
+    );
+  return {
+    run: { ...readShared(values, env), host: '127.0.0.1', port: 0, agent, model: values.model, rest },
+  };
+}
+
+/** What `parseArgs` returns; what it refuses is a `Failure`. */
+function parsed<Result>(parse: () => Result): Result {
   try {
-    values = parseOptions(args);
+    return parse();
   } catch (error) {
     // Only the first sentence: the others explain positional arguments.
     throw usageFailure(printableMessage(error).split('. ', 1)[0]?.replace(/\.$/, '') ?? '', error);
   }
-  if (values.help) return { print: 'help' };
-  if (values.version) return { print: 'version' };
-  const { upstream, host, store, mcp, inspect } = values;
+}
+
+/** The values of the options that both commands have. */
+interface SharedValues {
+  readonly upstream?: string | undefined;
+  readonly 'key-env'?: string | undefined;
+  readonly store?: string | undefined;
+  readonly mcp?: readonly string[] | undefined;
+  readonly inspect: boolean;
+}
+
+function readShared(values: SharedValues, env: Env): Omit<Arguments, 'host' | 'port'> {
   for (const [name, value] of Object.entries(values)) {
-    if (value === '') throw usageFailure(`--${name} needs a value`);
+    if (value === '' || (Array.isArray(value) && value.includes(''))) throw usageFailure(`--${name} needs a value`);
   }
-  const apiKey = readApiKey(values['key-env'], upstream, env);
-  const port = Number(values.port);
-  if (!/^\d{1,5}$/.test(values.port) || port > 65_535)
-    throw usageFailure(`--port must be a number from 0 to 65535, got '${printableMessage(values.port)}'`);
-  return { serve: { upstream, apiKey, host, port, store, mcp, inspect } };
+  const { upstream, store, mcp = [], inspect } = values;
+  return { upstream, apiKey: readApiKey(values['key-env'], upstream, env), store, mcp, inspect };
 }
 
-function parseOptions(args: readonly string[]) {
-  return parseArgs({ args: [...args], options: OPTIONS, strict: true }).values;
-}
-
-function readApiKey(
-  name: string | undefined,
-  upstream: string | undefined,
-  env: Readonly<Record<string, string | undefined>>,
-) {
+function readApiKey(name: string | undefined, upstream: string | undefined, env: Env) {
   if (name === undefined) return undefined;
   if (upstream === undefined) throw usageFailure('--key-env needs --upstream');
   // A value that is not a variable's name is not quoted: it may be the key itself.

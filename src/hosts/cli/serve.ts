@@ -4,12 +4,13 @@ import { createServer, type Server } from 'node:http';
 import { type AddressInfo, isIPv6 } from 'node:net';
 import { createInspector } from '../../observe/inspector/create-inspector.ts';
 import { isLoopback } from '../../observe/inspector/server/access.ts';
+import type { Logger } from '../../ports/host/logger.ts';
 import { closeServer } from '../../server/close-parts.ts';
 import { openApis } from '../../server/open-apis.ts';
 import type { Arguments } from './arguments.ts';
 import { Failure, printableMessage } from './failure.ts';
 import { listener } from './listener.ts';
-import { openModel } from './open-model.ts';
+import { type ListedModel, openModel } from './open-model.ts';
 import { openStore } from './open-store.ts';
 import { openTools, toolsSummary } from './open-tools.ts';
 import { readyLines } from './report.ts';
@@ -18,6 +19,9 @@ import { readyLines } from './report.ts';
 interface RunningServer {
   /** The lines to print. */
   readonly lines: readonly string[];
+  /** Such as `http://127.0.0.1:3000`. */
+  readonly origin: string;
+  readonly models: readonly ListedModel[];
   /** Lets running responses finish, then stops. */
   close(): Promise<void>;
 }
@@ -28,20 +32,26 @@ const IDLE_CONNECTION_MS = 75_000;
 const DRAIN_MS = 10_000;
 
 /** Starts everything; throws a `Failure` where something cannot be used, and then leaves nothing open. */
-export async function serve(args: Arguments, warn: (line: string) => void): Promise<RunningServer> {
+export async function serve(args: Arguments, warn: (line: string) => void, logger?: Logger): Promise<RunningServer> {
   const opened: (() => unknown)[] = [];
   const closeAll = async () => void (await Promise.allSettled(opened.map((close) => close())));
   try {
-    return await startParts(args, warn, opened, closeAll);
+    return await startParts(args, { warn, logger }, opened, closeAll);
   } catch (error) {
     await closeAll();
     throw error;
   }
 }
 
+/** Where lines go: those of the start, and those of requests; by default the latter are process warnings. */
+interface Reporting {
+  readonly warn: (line: string) => void;
+  readonly logger: Logger | undefined;
+}
+
 async function startParts(
   args: Arguments,
-  warn: (line: string) => void,
+  { warn, logger }: Reporting,
   opened: (() => unknown)[],
   closeAll: () => Promise<void>,
 ): Promise<RunningServer> {
@@ -54,10 +64,14 @@ async function startParts(
   const model = await openModel(args, warn);
   opened.push(model.close);
   const tools = await openTools(args.mcp, warn);
-  opened.push(async () => tools?.close());
+  opened.push(() => Promise.all(tools.map((each) => each.close())));
 
   const inspector = args.inspect ? createInspector({ playground: true }) : undefined;
-  const api = openApis('express-open-responses', { upstream: model.upstream, store, tools, inspector }, undefined);
+  const api = openApis(
+    'express-open-responses',
+    { upstream: model.upstream, store, tools, inspector, logger },
+    undefined,
+  );
   const isLocal = isLoopback(listenAddress(server).address);
   if (!isLocal) warn(`everyone who reaches ${args.host} may use the model server through this one.`);
   server.removeAllListeners('request').on('request', listener({ api, inspector: inspector?.router, isLocal }));
@@ -67,8 +81,10 @@ async function startParts(
     await closeAll();
   }
 
-  const facts = { origin, modelServer: model.name, models: model.models, store: store.name ?? 'its own' };
-  return { lines: readyLines({ ...facts, tools: tools && toolsSummary(tools), inspect: args.inspect }), close };
+  const { name: modelServer, models } = model;
+  const facts = { origin, modelServer, models: models.map(({ id }) => id), store: store.name ?? 'its own' };
+  const summary = tools.length > 0 ? toolsSummary(tools) : undefined;
+  return { lines: readyLines({ ...facts, tools: summary, inspect: args.inspect }), origin, models, close };
 }
 
 /** Listens, and answers 503 until the APIs are ready; resolves with the origin to print. */
