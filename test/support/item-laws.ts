@@ -156,6 +156,10 @@ function emptied(item: OutputItem): OutputItem {
       return { ...item, status, result: null };
     case 'file_search_call':
       return { ...item, status, queries: [], results: null };
+    case 'program':
+      return { ...item, code: '', fingerprint: '' };
+    case 'program_output':
+      return { ...item, result: '', status: 'incomplete' };
     case 'mcp_approval_request':
     case 'compaction':
       return item;
@@ -381,6 +385,14 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
     case 'apply_patch_call': {
       const { status, operation } = sameType(start, end);
       return { ...start, status, operation };
+    }
+    case 'program': {
+      const { code, fingerprint } = sameType(start, end);
+      return { ...start, code, fingerprint };
+    }
+    case 'program_output': {
+      const { result, status } = sameType(start, end);
+      return { ...start, result, status };
     }
     case 'mcp_approval_request':
       return start;

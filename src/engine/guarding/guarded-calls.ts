@@ -17,6 +17,8 @@ export function guardedCalls(run: RunCall, guards: RequestGuards, signal: AbortS
     try {
       const text = await guards.tool(call.arguments, 'tool-arguments', call.name);
       const result = await run({ ...call, arguments: text }, onPartialImage);
+      // What a program calls is guarded when it runs.
+      if (result.calls) return result;
       return await guardResult(result, call, guards);
     } catch (error) {
       signal.throwIfAborted();

@@ -2,6 +2,8 @@
 
 import type { Answers } from '../../../engine/approvals/read-answers.ts';
 import type { ContextWindow } from '../../../engine/compaction/window.ts';
+import type { Fingerprints } from '../../../engine/programs/fingerprint.ts';
+import type { OpenProgram } from '../../../engine/programs/open-programs.ts';
 import type { RequestGuards } from '../../../engine/guarding/request/request-guards.ts';
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import type { ApprovalRules, Toolset } from '../../../ports/toolset.ts';
@@ -61,5 +63,9 @@ export interface RequestWithApprovals extends RequestWithTools {
 export interface PreparedRequest extends RequestWithApprovals {
   /** The opaque provider state of the model server. */
   readonly states: ProviderStates;
+  /** The programs of earlier turns that go on. */
+  readonly programs: readonly OpenProgram[];
+  /** What the items of programs carry; undefined if the model may write none. */
+  readonly fingerprints: Fingerprints | undefined;
   readonly request: ModelRequest;
 }

@@ -1,7 +1,9 @@
 /** The last step: the conversation, the tools and the settings as a request to a model. */
 import type { Answers } from '../../../engine/approvals/read-answers.ts';
 import { withNamedFiles } from '../../../engine/tools/code-files.ts';
-import { conversationForModel, namesServing } from '../../../engine/tools/toolset.ts';
+import { type Fingerprints, fingerprints } from '../../../engine/programs/fingerprint.ts';
+import { type OpenProgram, openPrograms } from '../../../engine/programs/open-programs.ts';
+import { conversationForModel, namesServing, toolNameReader } from '../../../engine/tools/toolset.ts';
 import { OFFERS_ALLOWED_ONLY, toolsAfterRefusals } from '../../../engine/turn/machine/call-permission.ts';
 import type { Sealer } from '../../../ports/sealer.ts';
 import type { Upstream } from '../../../ports/upstream.ts';
@@ -58,12 +60,32 @@ export function toModelRequest(
   }
   const isElsewhere = upstream.nativeTypes?.(body.model) !== undefined;
   const isNative = (item: Item) => isElsewhere && isNativeItem(item, native?.served);
-  const opened = states.opened(conversationForModel(withDeniedCalls(items, answers), toolset, tools.forms, isNative));
+  const prints = tools.programs && fingerprints(stateSealer, apiRequest.scope);
+  const programs = prints ? programsToResume(request, prints) : NO_PROGRAMS;
+  const resumed = programs.length === 0 ? undefined : new Set(programs.map(({ callId }) => callId));
+  const denied = withDeniedCalls(items, answers);
+  const opened = states.opened(conversationForModel(denied, toolset, tools.forms, isNative, resumed));
   const offered = settings.offeredTools === 'allowed' ? { ...tools, modelTools: allowedModelTools(tools) } : tools;
   const isOffline = brought.some(({ external_web_access: access }) => access === false);
   const terms: Pick<ModelRequest, 'externalWebAccess'> = isOffline ? { externalWebAccess: false } : {};
   const sent = Object.assign(modelRequest(body, opened, offered), terms, native ? { native } : {});
-  return Object.assign({}, request, { states, request: sent });
+  return Object.assign({}, request, { states, request: sent, programs, fingerprints: prints });
+}
+
+const NO_PROGRAMS: readonly OpenProgram[] = [];
+
+/** The programs of the conversation that go on in this turn. */
+function programsToResume(
+  { window, history, answers, toolset, tools }: RequestWithApprovals,
+  prints: Fingerprints,
+): readonly OpenProgram[] {
+  return openPrograms({
+    items: window.items,
+    loaded: history.loaded,
+    approved: new Set(answers.approved.map(({ approvalRequestId }) => approvalRequestId)),
+    nameOf: toolNameReader(toolset, tools.forms),
+    fingerprints: prints,
+  });
 }
 
 const COMPUTERS: ReadonlySet<unknown> = new Set(['computer', 'computer_use_preview']);
