@@ -184,9 +184,12 @@ function hasCallId(item: OutputItem): item is WithCallId {
 function expectCallId(items: readonly SeenItem[], item: WithCallId, event: TurnEvent): void {
   law(item.call_id !== '', 'a call_id is not empty', event);
   const [call, ...others] = items.filter(({ start }) => 'call_id' in start && start.call_id === item.call_id);
-  if (item.type !== 'function_call_output') return law(!call, 'a call_id is new', event);
-  law(call?.start.type === 'function_call', 'an output follows a function call', event);
-  law(call?.end && statusOf(call.end) === 'completed', 'an output follows a call that is complete', event);
+  if (item.type === 'program_output')
+    law(call?.start.type === 'program' && call.end, 'what a program gave follows a whole program', event);
+  else if (item.type === 'function_call_output') {
+    law(call?.start.type === 'function_call', 'an output follows a function call', event);
+    law(call?.end && statusOf(call.end) === 'completed', 'an output follows a call that is complete', event);
+  } else return law(!call, 'a call_id is new', event);
   law(others.length === 0, 'a call has one output', event);
 }
 

@@ -1,7 +1,7 @@
 /** The tools of a turn: which calls run, how many of them, and what the client is shown of the tools. */
 
-import { ProgramRuns } from '../../engine/programs/program-runs.ts';
 import { guardedCalls } from '../../engine/guarding/guarded-calls.ts';
+import { ProgramRuns } from '../../engine/programs/program-runs.ts';
 import { conversationImages } from '../../engine/tools/conversation-images.ts';
 import { type RunCall, toolRounds, withoutRepeats } from '../../engine/tools/rounds.ts';
 import { toolRunner } from '../../engine/tools/tool-runner.ts';
@@ -38,7 +38,12 @@ export function turnTools(
   const images = conversationImages(toolset, conversation, (items) => items);
   // Created here: a function that creates it would retain the request, and with it the whole history.
   const programs = prepared.tools.programs && programRuns(prepared, settings, signal);
-  const run = toolRunner({ toolset, workspace, images, tools: brought, programs: programs?.runs }, apiRequest, settings, signal);
+  const run = toolRunner(
+    { toolset, workspace, images, tools: brought, programs: programs?.runs },
+    apiRequest,
+    settings,
+    signal,
+  );
   const guarded = guards ? guardedCalls(run, guards, signal) : run;
   // Calls that ran when their process was lost do not run again.
   const interrupted = state?.finish === undefined ? undefined : state.pending;

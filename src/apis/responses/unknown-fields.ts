@@ -88,7 +88,10 @@ export function noteUnknownFields(body: unknown, note: (note: Note) => void): vo
   if (tools.length > 0) {
     const hasPrograms = tools.some(({ type }) => type === PROGRAMS);
     for (const [field, harmless] of TOOL_FIELDS)
-      if (!(hasPrograms && field === CALLERS) && tools.some((tool) => isPresent(tool[field]) && tool[field] !== harmless))
+      if (
+        !(hasPrograms && field === CALLERS) &&
+        tools.some((tool) => isPresent(tool[field]) && tool[field] !== harmless)
+      )
         noteWithoutEffect(`'${field}' of tools has`);
   }
   const more = unknown - MAX_NOTED;

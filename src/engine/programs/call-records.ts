@@ -11,7 +11,7 @@ export interface CallRecord {
   /** The model's name for the tool. */
   readonly name: string;
   /** As the program wrote them; undefined where the item shows them in another form. */
-  readonly arguments: string | undefined;
+  arguments: string | undefined;
   /** The item of the call, or of the request for its approval. */
   readonly item: Item;
   /** Undefined while it is missing. */
@@ -27,8 +27,13 @@ export function callRecord(item: Item, nameOf: ReadToolName): CallRecord | undef
   // An approved call belongs to the request for its approval.
   if (!isRequest && (!writtenKind(item) || approvalRequestId(item) !== undefined)) return undefined;
   const name = nameOf(isRequest ? { ...item, type: mcpCall.type } : item);
-  const text = isRequest || writtenKind(item)?.field === 'arguments' ? item.arguments : undefined;
-  return { name, arguments: typeof text === 'string' ? text : undefined, item, result: undefined };
+  return { name, arguments: shownArguments(item), item, result: undefined };
+}
+
+/** The arguments as the program wrote them; undefined where the item shows them in another form. */
+export function shownArguments(item: Item): string | undefined {
+  const isShown = item.type === 'mcp_approval_request' || writtenKind(item)?.field === 'arguments';
+  return isShown && typeof item.arguments === 'string' ? item.arguments : undefined;
 }
 
 /** The request that an approved call goes back to; undefined for any other item. */

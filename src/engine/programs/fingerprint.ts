@@ -43,6 +43,6 @@ export function startTime(fingerprint: string): number | undefined {
 }
 
 /** The seed of the program's random numbers: the same whenever it runs again. */
-export function randomSeedOf(fingerprint: string): string {
+export function programSeed(fingerprint: string): string {
   return hash('sha256', fingerprint);
 }

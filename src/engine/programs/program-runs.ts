@@ -1,11 +1,11 @@
 /** The programs of one turn: begins them, gives them what their calls have come to, and repeats what they did in earlier requests. */
 
 import { isDeepStrictEqual } from 'node:util';
-import {
-  type ProgramCall,
-  type ProgramRuntime,
-  type ProgramStep,
-  type RunningProgram,
+import type {
+  ProgramCall,
+  ProgramRuntime,
+  ProgramStep,
+  RunningProgram,
 } from '../../ports/hosted-tools/program-runtime.ts';
 import type { Item, OutputItem, ToolCallResult } from '../../protocol/items.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
@@ -13,8 +13,15 @@ import { plainText, thrownText } from '../../protocol/record.ts';
 import { callingProgram } from '../../protocol/tool-calls/program-call.ts';
 import { assertOutputSize } from '../../protocol/tool-calls/results/output-size.ts';
 import type { RoundCall } from '../turn/machine/tool-rounds.ts';
-import { approvalRequestId, type CallRecord, callRecord, callResult, type ReadToolName } from './call-records.ts';
-import { randomSeedOf, startTime } from './fingerprint.ts';
+import {
+  approvalRequestId,
+  type CallRecord,
+  callRecord,
+  callResult,
+  type ReadToolName,
+  shownArguments,
+} from './call-records.ts';
+import { programSeed, startTime } from './fingerprint.ts';
 import type { OpenProgram } from './open-programs.ts';
 
 /** What the programs of a turn may use. */
@@ -89,7 +96,10 @@ export class ProgramRuns {
     for (const open of this.calls) {
       const item: Item | undefined = items.at(open.index);
       open.record.result = item && callResult(item, this.answers.get(item.call_id));
-      if (open.record.result) this.calls.delete(open);
+      if (!item || !open.record.result) continue;
+      // Until then the item of a call of the server shows none.
+      open.record.arguments = shownArguments(item);
+      this.calls.delete(open);
     }
   }
 
@@ -164,7 +174,7 @@ export class ProgramRuns {
 
   private begin({ fingerprint }: ProgramLog, code: string): Promise<RunningProgram> {
     const { runtime, callable: tools, limits, signal, scope } = this.case;
-    const [startedAt = Date.now(), seed] = [startTime(fingerprint), randomSeedOf(fingerprint)];
+    const [startedAt = Date.now(), seed] = [startTime(fingerprint), programSeed(fingerprint)];
     return runtime.begin({ code, tools, startedAt, seed, maxCalls: limits.toolCalls }, signal, scope);
   }
 

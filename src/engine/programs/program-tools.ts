@@ -11,10 +11,7 @@ export interface ProgramTool {
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
 /** The definition of the tool that runs programs, with what they may call. */
-export function withProgramTools(
-  definition: ToolDefinition,
-  tools: ReadonlyMap<string, ProgramTool>,
-): ToolDefinition {
+export function withProgramTools(definition: ToolDefinition, tools: ReadonlyMap<string, ProgramTool>): ToolDefinition {
   const lines = [...tools].map(([name, { definition: tool, isListed }]) => {
     const called = IDENTIFIER.test(name) ? `tools.${name}` : `tools[${JSON.stringify(name)}]`;
     const result = tool.outputSchema ? `\n  result: ${JSON.stringify(tool.outputSchema)}` : '';

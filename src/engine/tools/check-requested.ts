@@ -58,7 +58,9 @@ function withinTerms<Entry extends ToolsetEntry>(
   return entries.filter((entry) => {
     const { requestedBy } = entry.tool;
     const all = requestedBy === undefined ? [] : (requested.get(requestedBy) ?? []);
-    const objection = all.map((settings) => readObjection(entry, settings, runsPrograms)).find((text) => text !== undefined);
+    const objection = all
+      .map((settings) => readObjection(entry, settings, runsPrograms))
+      .find((text) => text !== undefined);
     if (objection !== undefined)
       note({ code: 'tool_dropped', message: `${objection}; '${entry.tool.name}' is not offered.` });
     return objection === undefined;

@@ -2,9 +2,9 @@
 
 import type { Answers } from '../../../engine/approvals/read-answers.ts';
 import type { ContextWindow } from '../../../engine/compaction/window.ts';
+import type { RequestGuards } from '../../../engine/guarding/request/request-guards.ts';
 import type { Fingerprints } from '../../../engine/programs/fingerprint.ts';
 import type { OpenProgram } from '../../../engine/programs/open-programs.ts';
-import type { RequestGuards } from '../../../engine/guarding/request/request-guards.ts';
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import type { ApprovalRules, Toolset } from '../../../ports/toolset.ts';
 import type { LoadedHistory } from '../../../ports/turn-context.ts';

@@ -1,8 +1,8 @@
 /** The last step: the conversation, the tools and the settings as a request to a model. */
 import type { Answers } from '../../../engine/approvals/read-answers.ts';
-import { withNamedFiles } from '../../../engine/tools/code-files.ts';
 import { type Fingerprints, fingerprints } from '../../../engine/programs/fingerprint.ts';
 import { type OpenProgram, openPrograms } from '../../../engine/programs/open-programs.ts';
+import { withNamedFiles } from '../../../engine/tools/code-files.ts';
 import { conversationForModel, namesServing, toolNameReader } from '../../../engine/tools/toolset.ts';
 import { OFFERS_ALLOWED_ONLY, toolsAfterRefusals } from '../../../engine/turn/machine/call-permission.ts';
 import type { Sealer } from '../../../ports/sealer.ts';

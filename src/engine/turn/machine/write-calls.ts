@@ -1,5 +1,6 @@
 /** Writes tool calls: their arguments, and the results of server-run tools. */
 
+import type { ToolOwner } from '../../../ports/toolset.ts';
 import type { ApprovedCall, CallRefusal, ResumedProgram, TurnInput } from '../../../protocol/events.ts';
 import type {
   InnerCall,
@@ -9,7 +10,6 @@ import type {
   ToolCallResult,
 } from '../../../protocol/items.ts';
 import { objectIn } from '../../../protocol/json/json-text.ts';
-import type { ToolOwner } from '../../../ports/toolset.ts';
 import type { WrittenToolCallKind } from '../../../protocol/tool-calls/kind.ts';
 import { programCaller } from '../../../protocol/tool-calls/program-call.ts';
 import { INTERNAL_ERROR, protocolError } from '../../../protocol/tool-calls/results/call-error.ts';
@@ -244,7 +244,16 @@ export function resumeProgram(draft: Draft, { index, name, callId, code }: Resum
   const owner = draft.plan.owners.get(name);
   if (!owner) return;
   const nothing = { bytes: 0, input: code, reading: FIELD_START, form: undefined };
-  const call = { toolCallIndex: index, index, id: '', callId, name, owner, arguments: JSON.stringify({ code }), ...nothing };
+  const call = {
+    toolCallIndex: index,
+    index,
+    id: '',
+    callId,
+    name,
+    owner,
+    arguments: JSON.stringify({ code }),
+    ...nothing,
+  };
   draft.callIds = draft.callIds.with(callId, true);
   draft.pending = draft.pending.with(index, call);
 }

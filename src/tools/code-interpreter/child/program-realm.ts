@@ -49,14 +49,14 @@ export function ready(): void {
 /** Prepares the globals; the setup is JSON, so that no object enters. `program` takes what the process then evaluates. */
 export function prepareProgram(json: string): void {
   // The cast: the host has written it.
-  const given = parse(json) as Setup;
-  setup = given;
-  clock = defineProgramGlobals(given);
-  const tools = Object.fromEntries(given.tools.map((name) => [name, (args: unknown) => call(name, args)]));
-  const log = (...values: readonly unknown[]) => write(values.map(textOf).join(' '));
+  const settings = parse(json) as Setup;
+  setup = settings;
+  clock = defineProgramGlobals(settings);
+  const tools = Object.fromEntries(settings.tools.map((name) => [name, (args: unknown) => call(name, args)]));
+  const log = (...values: readonly unknown[]) => write(values.map(shownText).join(' '));
   Object.assign(globalThis, {
     tools: Object.freeze(tools),
-    text: (value: unknown) => write(textOf(value)),
+    text: (value: unknown) => write(shownText(value)),
     console: Object.fromEntries(['log', 'info', 'warn', 'error', 'debug'].map((name) => [name, log])),
     program: (run: () => Promise<unknown>) => {
       Reflect.deleteProperty(globalThis, 'program');
@@ -79,7 +79,7 @@ export function receive(json: string): void {
   for (const [at, { resolve, reject }] of answered.entries()) {
     const result = results[at];
     if (!result || result.failed) reject(new NativeError(result?.text ?? 'There is no result.'));
-    else resolve(valueOf(result.text));
+    else resolve(parsedResult(result.text));
   }
 }
 
@@ -105,7 +105,7 @@ async function begin(run: () => Promise<unknown>): Promise<void> {
   try {
     const value = await run();
     // Some models return what they were told to write.
-    if (value !== undefined && written === '') write(textOf(value));
+    if (value !== undefined && written === '') write(shownText(value));
   } catch (error) {
     failure = errorText(error);
   }
@@ -137,13 +137,13 @@ function write(text: string): void {
   written = whole;
 }
 
-function textOf(value: unknown): string {
+function shownText(value: unknown): string {
   if (typeof value === 'string') return value;
   return stringify(value) ?? String(value);
 }
 
 /** JSON arrives parsed: the program need not know which tools answer with it. */
-function valueOf(text: string): unknown {
+function parsedResult(text: string): unknown {
   if (!/^\s*[[{]/.test(text)) return text;
   try {
     return parse(text);
@@ -154,7 +154,7 @@ function valueOf(text: string): unknown {
 
 function errorText(error: unknown): string {
   try {
-    return error instanceof NativeError ? `${error.name}: ${error.message}` : textOf(error);
+    return error instanceof NativeError ? `${error.name}: ${error.message}` : shownText(error);
   } catch {
     return 'The program threw something that cannot be shown.';
   }

@@ -84,10 +84,7 @@ describe('a hostile program', () => {
     '[E-12] makes no call once it has ended',
     async () => {
       const steps = await stepsOf("tools.look({ n: 1 }).then(() => tools.look({ n: 2 })); text('over');");
-      expect(steps).toEqual([
-        { calls: [{ name: 'look', arguments: '{"n":1}' }] },
-        { text: 'over', error: undefined },
-      ]);
+      expect(steps).toEqual([{ calls: [{ name: 'look', arguments: '{"n":1}' }] }, { text: 'over', error: undefined }]);
     },
     PATIENCE,
   );
@@ -109,8 +106,8 @@ describe('a program', () => {
     ['return { a: 1 };', '{"a":1}'],
     ["const found = await tools.look({ sku: 's' }); text(found.args.sku);", 's'],
     ["text(await tools['a-b']('free text'));", '{"name":"a-b","args":{"input":"free text"}}'],
-    ["text(await tools.look());", '{"name":"look","args":{}}'],
-    ["const t = Date.now(); await new Promise((go) => setTimeout(go, 5000)); text(Date.now() - t >= 5000);", 'true'],
+    ['text(await tools.look());', '{"name":"look","args":{}}'],
+    ['const t = Date.now(); await new Promise((go) => setTimeout(go, 5000)); text(Date.now() - t >= 5000);', 'true'],
     ["text('do import taxes; ' + /import/.test('import') + { import: 1 }.import);", 'do import taxes; true1'],
     ['text(new Date().toISOString().slice(0, 10)); text(new Date(0).getFullYear());', '2026-11-27\n1970'],
   ])(
@@ -139,7 +136,8 @@ describe('a program', () => {
         at += 1;
         return { text: texts[at] ?? '', failed: false };
       };
-      const code = 'for (let n = 0; n < 4; n += 1) { const got = await tools.look({ n }); text(typeof got + Array.isArray(got)) }';
+      const code =
+        'for (let n = 0; n < 4; n += 1) { const got = await tools.look({ n }); text(typeof got + Array.isArray(got)) }';
       expect(await endOf(code, answer)).toBe('stringfalse\nobjecttrue\nstringfalse\nstringfalse');
     },
     PATIENCE,

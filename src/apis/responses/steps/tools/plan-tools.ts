@@ -149,7 +149,8 @@ export function buildToolPlan(input: ToolPlanInput, listed: Toolset, note: (note
 /** Without the tool that runs programs, if these could call nothing. */
 function withoutIdlePrograms(toolset: Toolset, ofPrograms: { size: number }, note: (note: Note) => void): Toolset {
   const names = toolset.size === 0 ? [] : namesServing(toolset, PROGRAMS);
-  if (names.length === 0 || ofPrograms.size > 0 || [...toolset.values()].some(({ programs }) => programs)) return toolset;
+  if (names.length === 0 || ofPrograms.size > 0 || [...toolset.values()].some(({ programs }) => programs))
+    return toolset;
   const message = "No tool has 'programmatic' among its 'allowed_callers', so the model is offered no programs.";
   note({ code: 'tool_dropped', message });
   return new Map([...toolset].filter(([name]) => !names.includes(name)));
@@ -170,7 +171,8 @@ function programTools({ own, ofPrograms, toolset, allowed, isFound }: ProgramToo
   const programs = new Map<string, ProgramTool>();
   const isAllowed = (name: string) => (allowed?.has(name) ?? true) && isFound(name);
   for (const [name, { definition: tool, form }] of ofPrograms) {
-    if (isAllowed(name) && form.kind !== 'tool_search') programs.set(name, { definition: tool, isListed: own.has(name) });
+    if (isAllowed(name) && form.kind !== 'tool_search')
+      programs.set(name, { definition: tool, isListed: own.has(name) });
   }
   for (const [name, entry] of toolset) {
     const isInner = entry.search === undefined && entry.tool.requestedBy !== PROGRAMS;

@@ -9,11 +9,7 @@ import { lazily } from '../../../../protocol/json/lazy-schema.ts';
 import { zod } from '../../../../protocol/json/packages.cjs';
 import { listSchema, textPairs } from '../../../../protocol/json/schema-kinds.ts';
 import type { JsonObject } from '../../../../protocol/record.ts';
-import {
-  isCalledByModels,
-  isCalledByPrograms,
-  unsupportedTerms,
-} from '../../../../protocol/responses/hosted-terms.ts';
+import { isCalledByModels, isCalledByPrograms, unsupportedTerms } from '../../../../protocol/responses/hosted-terms.ts';
 import { invalid } from '../../../../protocol/responses/invalid.ts';
 
 /** One server that a request names, and its terms for the tools. */
