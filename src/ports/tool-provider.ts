@@ -2,7 +2,7 @@
 import type { CodeOutput, FilePassage, GeneratedImage, WebResult } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import { isRecord } from '../protocol/record.ts';
-import type { ProgramRuntime } from './hosted-tools/program-runtime.ts';
+import type { ProgramRuntime } from './programs/program-runtime.ts';
 import type { MaybePromise } from './store.ts';
 
 /** The protocol of a server of tools, such as MCP. */

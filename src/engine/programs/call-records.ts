@@ -1,8 +1,8 @@
 /** What the items of a conversation say of the calls of a program, in the order in which it made them. */
-import type { ProgramCallResult } from '../../ports/hosted-tools/program-runtime.ts';
+import type { ProgramCallResult } from '../../ports/programs/program-runtime.ts';
 import type { Item } from '../../protocol/items.ts';
 import { plainText } from '../../protocol/record.ts';
-import { callOutput, isCallOutput, writtenKind } from '../../protocol/tool-calls/kinds.ts';
+import { callOutput, writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { mcpCall } from '../../protocol/tool-calls/mcp-call.ts';
 import { toolOutputText } from '../../protocol/tool-calls/results/output-text.ts';
 
@@ -53,14 +53,7 @@ export function callResult(item: Item, answer: Item | undefined): ProgramCallRes
 }
 
 function isMissing(item: Item, answer: Item | undefined): boolean {
-  const { type, output = null, error = null, outputs = null } = item;
-  if (type === mcpCall.type) return output === null && error === null;
-  if (type === 'code_interpreter_call') return outputs === null;
   const kind = writtenKind(item);
-  return kind?.answeredBy ? answer === undefined : (kind?.lacksResult?.(item) ?? false);
-}
-
-/** The items that answer calls, by the id of their call. */
-export function answersIn(items: readonly Item[]): ReadonlyMap<unknown, Item> {
-  return new Map(items.filter(isCallOutput).map((item) => [item.call_id, item]));
+  if (kind?.answeredBy) return answer === undefined;
+  return kind?.hasResult ? !kind.hasResult(item) : (kind?.lacksResult?.(item) ?? false);
 }

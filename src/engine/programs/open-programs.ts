@@ -3,10 +3,9 @@ import { ApiError } from '../../protocol/errors.ts';
 import { quoteId, toPrintableId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { plainText } from '../../protocol/record.ts';
-import { isClientCall } from '../../protocol/tool-calls/kinds.ts';
+import { isCallOutput, isClientCall } from '../../protocol/tool-calls/kinds.ts';
 import { callingProgram } from '../../protocol/tool-calls/program-call.ts';
 import {
-  answersIn,
   approvalRequestId,
   type CallRecord,
   callRecord,
@@ -48,7 +47,7 @@ export function openPrograms(sources: ProgramSources): readonly OpenProgram[] {
   const open = items.filter((item) => item.type === 'program' && !ended.has(item.call_id) && item.fingerprint);
   if (open.length === 0) return [];
   const loaded = new Set(sources.loaded);
-  const records = recordsIn(sources);
+  const records = recordsIn(sources, new Set(open.map(({ call_id: id }) => id)));
   return open.map((item) => {
     const [callId, code, fingerprint] = [item.call_id, item.code, item.fingerprint].map(plainText) as [
       string,
@@ -64,9 +63,12 @@ export function openPrograms(sources: ProgramSources): readonly OpenProgram[] {
   });
 }
 
-/** The calls of each program, by its id. */
-function recordsIn({ items, approved, nameOf }: ProgramSources): ReadonlyMap<string, readonly CallRecord[]> {
-  const answers = answersIn(items);
+/** The calls of each of these programs, by its id. */
+function recordsIn(
+  { items, approved, nameOf }: ProgramSources,
+  open: ReadonlySet<unknown>,
+): ReadonlyMap<string, readonly CallRecord[]> {
+  const answers = new Map(items.filter(isCallOutput).map((item) => [item.call_id, item]));
   const approvedCalls = new Map(items.map((item) => [approvalRequestId(item), item]));
   const decisions = new Map(
     items.flatMap((item) => (item.type === 'mcp_approval_response' ? [[item.approval_request_id, item]] : [])),
@@ -74,27 +76,22 @@ function recordsIn({ items, approved, nameOf }: ProgramSources): ReadonlyMap<str
   const records = new Map<string, CallRecord[]>();
   for (const item of items) {
     const program = callingProgram(item);
-    const record = program === undefined ? undefined : callRecord(item, nameOf);
+    const record = open.has(program) ? callRecord(item, nameOf) : undefined;
     if (program === undefined || !record) continue;
     const list = records.get(program) ?? [];
     records.set(program, list);
     list.push(record);
     if (item.type !== 'mcp_approval_request') {
       record.result = callResult(item, answers.get(item.call_id));
-      if (!record.result && isClientCall(item)) throw missingOutput(item);
-      continue;
+      if (record.result || !isClientCall(item)) continue;
+      const message = `No tool output found for function call ${toPrintableId(item.call_id)}.`;
+      throw new ApiError('tool_output_missing', message, { param: 'input' });
     }
     if (approved.has(String(item.id))) continue;
     const call = approvedCalls.get(String(item.id));
     record.result = (call && callResult(call, undefined)) ?? { text: denialText(decisions.get(item.id)), failed: true };
   }
   return records;
-}
-
-function missingOutput({ call_id: id }: Item): ApiError {
-  return new ApiError('tool_output_missing', `No tool output found for function call ${toPrintableId(id)}.`, {
-    param: 'input',
-  });
 }
 
 /** What a program, or a model, receives of a call that the user did not approve. */

@@ -6,7 +6,7 @@ import type {
   ProgramRuntime,
   ProgramStep,
   RunningProgram,
-} from '../../ports/hosted-tools/program-runtime.ts';
+} from '../../ports/programs/program-runtime.ts';
 import type { Item, OutputItem, ToolCallResult } from '../../protocol/items.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
 import { plainText, thrownText } from '../../protocol/record.ts';
@@ -25,7 +25,7 @@ import { programSeed, startTime } from './fingerprint.ts';
 import type { OpenProgram } from './open-programs.ts';
 
 /** What the programs of a turn may use. */
-export interface ProgramRunsCase {
+interface ProgramRunsCase {
   /** The model's name for the tool that runs programs. */
   readonly name: string;
   readonly runtime: ProgramRuntime;

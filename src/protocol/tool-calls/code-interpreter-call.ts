@@ -42,6 +42,7 @@ export const codeInterpreterCall: WrittenToolCallKind = {
     output: output ?? codeOutputText(outputs),
     failed: status === 'failed',
   }),
+  hasResult: ({ outputs }) => Array.isArray(outputs),
   // Some clients send an empty list for the outputs that they were not shown.
   lacksResult: ({ outputs }) => !Array.isArray(outputs) || outputs.length === 0,
   modelName: (_, names) => names.serving(CODE_INTERPRETER) ?? CODE_INTERPRETER,

@@ -129,6 +129,8 @@ export interface WrittenToolCallKind extends ToolCallKind {
   functionFor?(tool: JsonObject): ToolDefinition | undefined;
   /** What replaces the images of the result for a model that must not see them; undefined if there are none. */
   outputWithoutImages?(item: Item): string | undefined;
+  /** Whether the item shows what the call has come to, even if that is nothing. Default: unless it lacks a result. */
+  hasResult?(item: Item): boolean;
   /** Whether the item lacks what the client was not shown. */
   lacksResult?(item: Item): boolean;
   /** What an answer may cite of the results, in an item of this turn. */

@@ -15,7 +15,7 @@ export type {
   ProgramStart,
   ProgramStep,
   RunningProgram,
-} from '../../ports/hosted-tools/program-runtime.ts';
+} from '../../ports/programs/program-runtime.ts';
 export { type CodeInterpreterOptions, codeInterpreter } from './code-interpreter.ts';
 export type { ContainerKey } from './container-slots.ts';
 export { type CodeContainers, type ContainersOptions, type ContainersRun, containers } from './containers.ts';

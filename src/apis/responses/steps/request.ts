@@ -59,13 +59,17 @@ export interface RequestWithApprovals extends RequestWithTools {
   readonly answers: Answers;
 }
 
-/** After `toModelRequest`: ready to run. */
-export interface PreparedRequest extends RequestWithApprovals {
-  /** The opaque provider state of the model server. */
-  readonly states: ProviderStates;
+/** After `resumePrograms`. */
+export interface RequestWithPrograms extends RequestWithApprovals {
   /** The programs of earlier turns that go on. */
   readonly programs: readonly OpenProgram[];
   /** What the items of programs carry; undefined if the model may write none. */
   readonly fingerprints: Fingerprints | undefined;
+}
+
+/** After `toModelRequest`: ready to run. */
+export interface PreparedRequest extends RequestWithPrograms {
+  /** The opaque provider state of the model server. */
+  readonly states: ProviderStates;
   readonly request: ModelRequest;
 }

@@ -1,9 +1,7 @@
 /** The last step: the conversation, the tools and the settings as a request to a model. */
 import type { Answers } from '../../../engine/approvals/read-answers.ts';
-import { type Fingerprints, fingerprints } from '../../../engine/programs/fingerprint.ts';
-import { type OpenProgram, openPrograms } from '../../../engine/programs/open-programs.ts';
 import { withNamedFiles } from '../../../engine/tools/code-files.ts';
-import { conversationForModel, namesServing, toolNameReader } from '../../../engine/tools/toolset.ts';
+import { conversationForModel, namesServing } from '../../../engine/tools/toolset.ts';
 import { OFFERS_ALLOWED_ONLY, toolsAfterRefusals } from '../../../engine/turn/machine/call-permission.ts';
 import type { Sealer } from '../../../ports/sealer.ts';
 import type { Upstream } from '../../../ports/upstream.ts';
@@ -19,7 +17,7 @@ import { isNativeItem } from '../../../protocol/tool-calls/native-items.ts';
 import type { EndpointSettings } from '../../endpoint/endpoint.ts';
 import { nativeTypeTest, noteReporter, type PrepareSettings } from '../../endpoint/prepare.ts';
 import { providerStates } from '../../endpoint/provider-state.ts';
-import type { PreparedRequest, RequestWithApprovals } from './request.ts';
+import type { PreparedRequest, RequestWithPrograms } from './request.ts';
 import type { ToolPlan } from './tools/plan-tools.ts';
 
 /** The sealer of opaque provider state, and the dialect of the client. */
@@ -30,10 +28,10 @@ export interface ModelRequestSettings extends Pick<EndpointSettings, 'dialectOf'
 
 /** The request as the model receives it. Throws `ApiError` for a tool that this model server cannot have. */
 export function toModelRequest(
-  request: RequestWithApprovals,
+  request: RequestWithPrograms,
   settings: ModelRequestSettings & Pick<PrepareSettings, 'hooks' | 'offeredTools' | 'remoteMcp'>,
 ): PreparedRequest {
-  const { apiRequest, body, conversation, window, toolset, tools, answers, brought } = request;
+  const { apiRequest, body, conversation, window, toolset, tools, answers, brought, programs } = request;
   const { upstream, stateSealer, remoteMcp } = settings;
   const takes = nativeTypeTest(apiRequest, settings, body.model);
   // A model that was not trained for it cannot use a computer by a function: without the tool it would only pretend to.
@@ -60,8 +58,6 @@ export function toModelRequest(
   }
   const isElsewhere = upstream.nativeTypes?.(body.model) !== undefined;
   const isNative = (item: Item) => isElsewhere && isNativeItem(item, native?.served);
-  const prints = tools.programs && fingerprints(stateSealer, apiRequest.scope);
-  const programs = prints ? programsToResume(request, prints) : NO_PROGRAMS;
   const resumed = programs.length === 0 ? undefined : new Set(programs.map(({ callId }) => callId));
   const denied = withDeniedCalls(items, answers);
   const opened = states.opened(conversationForModel(denied, toolset, tools.forms, isNative, resumed));
@@ -69,23 +65,7 @@ export function toModelRequest(
   const isOffline = brought.some(({ external_web_access: access }) => access === false);
   const terms: Pick<ModelRequest, 'externalWebAccess'> = isOffline ? { externalWebAccess: false } : {};
   const sent = Object.assign(modelRequest(body, opened, offered), terms, native ? { native } : {});
-  return Object.assign({}, request, { states, request: sent, programs, fingerprints: prints });
-}
-
-const NO_PROGRAMS: readonly OpenProgram[] = [];
-
-/** The programs of the conversation that go on in this turn. */
-function programsToResume(
-  { window, history, answers, toolset, tools }: RequestWithApprovals,
-  prints: Fingerprints,
-): readonly OpenProgram[] {
-  return openPrograms({
-    items: window.items,
-    loaded: history.loaded,
-    approved: new Set(answers.approved.map(({ approvalRequestId }) => approvalRequestId)),
-    nameOf: toolNameReader(toolset, tools.forms),
-    fingerprints: prints,
-  });
+  return Object.assign({}, request, { states, request: sent });
 }
 
 const COMPUTERS: ReadonlySet<unknown> = new Set(['computer', 'computer_use_preview']);

@@ -2,7 +2,7 @@
 
 import { isLogger, type Logger, warner } from '../../../ports/host/logger.ts';
 import { checkOptions, isObject, milliseconds, positiveInteger } from '../../../ports/host/options-check.ts';
-import type { ProgramStep, RunningProgram } from '../../../ports/hosted-tools/program-runtime.ts';
+import type { ProgramStep, RunningProgram } from '../../../ports/programs/program-runtime.ts';
 import { limitScope } from '../../../ports/scope.ts';
 import type { ProvidedTool, ToolProvider } from '../../../ports/tool-provider.ts';
 import { PROGRAMS } from '../../../protocol/tool-calls/program-call.ts';

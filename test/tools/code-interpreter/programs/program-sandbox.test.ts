@@ -1,6 +1,6 @@
 /** Programs in their sandbox: what they find there, that they do the same again, and how hostile ones end. */
 
-import type { ProgramCallResult, ProgramStep } from '../../../../src/ports/hosted-tools/program-runtime.ts';
+import type { ProgramCallResult, ProgramStep } from '../../../../src/ports/programs/program-runtime.ts';
 import type { ToolProvider } from '../../../../src/ports/tool-provider.ts';
 import { programs } from '../../../../src/tools/code-interpreter/index.ts';
 import { NEVER, PATIENCE } from '../support.ts';

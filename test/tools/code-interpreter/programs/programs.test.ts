@@ -371,7 +371,8 @@ describe('a program that calls tools of the client', () => {
             input = isStored ? answers : [...input, ...response.output, ...answers];
             previous = response.id;
           },
-          { store },
+          // What is stored needs no secret.
+          { store, secret: isStored ? `${SECRET} ${round}` : SECRET },
         );
       }
       const caller = { type: 'program', caller_id: 'call_p' };
