@@ -2,6 +2,7 @@
 import type { CodeOutput, FilePassage, GeneratedImage, WebResult } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import { isRecord } from '../protocol/record.ts';
+import type { ProgramRuntime } from './programs/program-runtime.ts';
 import type { MaybePromise } from './store.ts';
 
 /** The protocol of a server of tools, such as MCP. */
@@ -174,6 +175,8 @@ export interface ToolProvider<Req = unknown> {
   objection?(settings: Readonly<Record<string, unknown>>, tool: ProvidedTool): string | undefined;
   /** Runs one tool. `signal` is aborted when the client leaves or the call exceeds `limits.tools.timeoutMs` or `maxMs`. */
   call(call: ToolCall<Req>, signal: AbortSignal): Promise<ToolResult>;
+  /** Runs the model's programs: for a tool that `programmatic_tool_calling` requests, which is never called by `call`. */
+  readonly programs?: ProgramRuntime | undefined;
   /** The servers behind these tools, without connecting to any; for the router's status. */
   status?(): readonly ToolServerStatus[];
   /** Releases connections and processes. May be called twice. */

@@ -14,6 +14,8 @@ export interface ToolsetEntry {
   readonly own?: JsonObject;
   /** Whether the request wants each call approved. */
   readonly needsApproval?: true;
+  /** Set if the request lets the model's programs call the tool, beside the model itself or alone. */
+  readonly programs?: 'also' | 'only';
   /** Set for the search for deferred tools, which no provider runs: answers it with at most this many bytes of tools. */
   readonly search?: (query: JsonObject, maxBytes: number) => ToolCallResult;
 }

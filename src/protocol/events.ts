@@ -241,6 +241,8 @@ type TurnControl =
   | { readonly type: 'tools-listed'; readonly server: string; readonly tools: readonly ListedTool[] }
   /** The user has approved this call of an earlier turn; `name` is the model's. */
   | ({ readonly type: 'call-approved' } & ApprovedCall)
+  /** A program of an earlier turn goes on; `index` is below every place in the output, since its item is in none. */
+  | ({ readonly type: 'program-resumed'; readonly index: number } & ResumedProgram)
   | ({ readonly type: 'tool-result'; readonly index: number } & ToolCallResult)
   /** The model has begun the summary that the client requested. */
   | { readonly type: 'compacting' }
@@ -263,6 +265,16 @@ export interface ApprovedCall {
   readonly name: string;
   readonly arguments: string;
   readonly approvalRequestId: string;
+  /** The `call_id` of the program that made it; undefined for the model itself. */
+  readonly program?: string | undefined;
+}
+
+/** A program that waited for the client. */
+export interface ResumedProgram {
+  /** The model's current name for the tool. */
+  readonly name: string;
+  readonly callId: string;
+  readonly code: string;
 }
 
 export type TurnInput = ModelEvent | TurnControl;

@@ -186,6 +186,28 @@ export type CodeInterpreterCallItem = {
   readonly outputs: readonly CodeOutput[] | null;
 };
 
+/** A program that the model wrote, and that calls tools. */
+type ProgramItem = {
+  readonly id: string;
+  readonly type: 'program';
+  readonly call_id: string;
+  /** JavaScript; empty until the call is complete. */
+  readonly code: string;
+  /** Opaque; whoever sends the program back must send it, too. Empty until the call is complete. */
+  readonly fingerprint: string;
+};
+
+/** What a program gave. */
+type ProgramOutputItem = {
+  readonly id: string;
+  readonly type: 'program_output';
+  /** That of the program. */
+  readonly call_id: string;
+  /** What it wrote, and why it did not end well, if it did not. */
+  readonly result: string;
+  readonly status: 'completed' | 'incomplete';
+};
+
 /** Commands for the client's shell. */
 type ShellCallItem = {
   readonly id: string;
@@ -264,6 +286,8 @@ export type McpApprovalRequestItem = {
   readonly arguments: string;
   readonly name: string;
   readonly server_label: string;
+  /** The program that made the call; absent for the model itself. */
+  readonly caller?: { readonly type: 'program'; readonly caller_id: string };
 };
 
 /** One tool as clients receive it; absent fields are omitted, since some clients refuse null. */
@@ -380,6 +404,13 @@ export type FileSearchCallItem = {
   readonly results: readonly FilePassage[] | null;
 };
 
+/** A call that another call makes, under the model's name for the tool. */
+export interface InnerCall {
+  readonly name: string;
+  /** JSON. */
+  readonly arguments: string;
+}
+
 /** The result of a server-run call; if the call failed, `output` gives the reason to the model. */
 export interface ToolCallResult {
   readonly output: ToolOutput;
@@ -392,6 +423,8 @@ export interface ToolCallResult {
   readonly passages?: readonly FilePassage[];
   /** The tools that the model is offered from now on. */
   readonly found?: readonly FoundTool[];
+  /** The calls that it waits for: it goes on, and has its result, once they have theirs. */
+  readonly calls?: readonly InnerCall[];
   /** The image that the call made. */
   readonly image?: GeneratedImage;
   /** The shown error of a failed call; without one the tool itself has failed, with `output`. */
@@ -407,6 +440,7 @@ export type ToolCallType =
   | 'custom_tool_call'
   | 'mcp_call'
   | 'code_interpreter_call'
+  | 'program'
   | 'tool_search_call'
   | 'image_generation_call'
   | 'shell_call'
@@ -460,6 +494,8 @@ export type OutputItem =
   | FunctionCallOutputItem
   | McpCallItem
   | CodeInterpreterCallItem
+  | ProgramItem
+  | ProgramOutputItem
   | ToolSearchCallItem
   | ShellCallItem
   | LocalShellCallItem

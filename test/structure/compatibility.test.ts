@@ -43,6 +43,10 @@ const CITATIONS: Citations = {
   },
   Tools: {
     code_interpreter: ['tools/code-interpreter/runs.slow.test.ts', 'has the model’s code run in one response'],
+    programmatic_tool_calling: [
+      'tools/code-interpreter/programs/programs.test.ts',
+      'runs in one response; its calls say whose they are, and the model receives what it wrote alone',
+    ],
     tool_search: [DEFERRED, 'is found by the client’s own search'],
     mcp: [REMOTE, 'has its tools listed first, offered and run'],
     image_generation: ['tools/image-generation/images.test.ts', 'has the image made in one response'],

@@ -156,6 +156,10 @@ function emptied(item: OutputItem): OutputItem {
       return { ...item, status, result: null };
     case 'file_search_call':
       return { ...item, status, queries: [], results: null };
+    case 'program':
+      return { ...item, code: '', fingerprint: '' };
+    case 'program_output':
+      return { ...item, result: '', status: 'incomplete' };
     case 'mcp_approval_request':
     case 'compaction':
       return item;
@@ -180,9 +184,12 @@ function hasCallId(item: OutputItem): item is WithCallId {
 function expectCallId(items: readonly SeenItem[], item: WithCallId, event: TurnEvent): void {
   law(item.call_id !== '', 'a call_id is not empty', event);
   const [call, ...others] = items.filter(({ start }) => 'call_id' in start && start.call_id === item.call_id);
-  if (item.type !== 'function_call_output') return law(!call, 'a call_id is new', event);
-  law(call?.start.type === 'function_call', 'an output follows a function call', event);
-  law(call?.end && statusOf(call.end) === 'completed', 'an output follows a call that is complete', event);
+  if (item.type === 'program_output')
+    law(call?.start.type === 'program' && call.end, 'what a program gave follows a whole program', event);
+  else if (item.type === 'function_call_output') {
+    law(call?.start.type === 'function_call', 'an output follows a function call', event);
+    law(call?.end && statusOf(call.end) === 'completed', 'an output follows a call that is complete', event);
+  } else return law(!call, 'a call_id is new', event);
   law(others.length === 0, 'a call has one output', event);
 }
 
@@ -381,6 +388,14 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
     case 'apply_patch_call': {
       const { status, operation } = sameType(start, end);
       return { ...start, status, operation };
+    }
+    case 'program': {
+      const { code, fingerprint } = sameType(start, end);
+      return { ...start, code, fingerprint };
+    }
+    case 'program_output': {
+      const { result, status } = sameType(start, end);
+      return { ...start, result, status };
     }
     case 'mcp_approval_request':
       return start;

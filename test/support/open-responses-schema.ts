@@ -8,7 +8,7 @@ import { hasShared, readShared } from './shared.ts';
 
 /** OpenAI's own events and items that Open Responses does not have; each is sent on purpose. */
 const BEYOND_THE_SPEC =
-  /^(keepalive|ping|response\.reasoning_text\..*|(response\.)?(compaction\.compacting|mcp|custom_tool_call|web_search|image_generation|code_interpreter|tool_search|shell_call|local_shell|apply_patch)(_.*)?)$/;
+  /^(keepalive|ping|response\.reasoning_text\..*|(response\.)?(compaction\.compacting|mcp|custom_tool_call|web_search|image_generation|code_interpreter|program|tool_search|shell_call|local_shell|apply_patch)(_.*)?)$/;
 
 const schema = hasShared ? openResponses() : undefined;
 

@@ -97,6 +97,7 @@ const item = z.discriminatedUnion('type', [
     status: itemStatus,
     call_id: name,
     output: z.union([text, z.array(z.looseObject({ type: name }))]),
+    caller: z.strictObject({ type: z.literal('program'), caller_id: name }).optional(),
   }),
   z.strictObject({
     id: z.string().regex(/^mcp_/),
@@ -109,6 +110,7 @@ const item = z.discriminatedUnion('type', [
     name,
     output: text.nullable(),
     server_label: name,
+    caller: z.strictObject({ type: z.literal('program'), caller_id: name }).optional(),
   }),
   z.strictObject({
     id: z.string().regex(/^ci_/),
@@ -124,6 +126,21 @@ const item = z.discriminatedUnion('type', [
         ]),
       )
       .nullable(),
+    caller: z.strictObject({ type: z.literal('program'), caller_id: name }).optional(),
+  }),
+  z.strictObject({
+    id: z.string().regex(/^prog_/),
+    type: z.literal('program'),
+    call_id: name,
+    code: text,
+    fingerprint: text,
+  }),
+  z.strictObject({
+    id: z.string().regex(/^pout_/),
+    type: z.literal('program_output'),
+    call_id: name,
+    result: text,
+    status: z.enum(['completed', 'incomplete']),
   }),
   z.strictObject({
     id: z.string().regex(/^mcpr_/),
@@ -131,6 +148,7 @@ const item = z.discriminatedUnion('type', [
     arguments: text,
     name,
     server_label: name,
+    caller: z.strictObject({ type: z.literal('program'), caller_id: name }).optional(),
   }),
   z.strictObject({
     id: z.string().regex(/^mcpl_/),

@@ -12,6 +12,7 @@ import type { PreparedRequest, RequestInWindow } from './steps/request.ts';
 import { resolveHistory } from './steps/resolve-history.ts';
 import { type PromptSettings, resolvePrompt } from './steps/resolve-prompt.ts';
 import { resolveTools } from './steps/resolve-tools.ts';
+import { resumePrograms } from './steps/resume-programs.ts';
 import { refuseUnreadable, selectWindow, type WindowSettings } from './steps/select-window.ts';
 import { type ModelRequestSettings, refuseEmpty, toModelRequest } from './steps/to-model-request.ts';
 import { validate } from './steps/validate.ts';
@@ -51,7 +52,7 @@ export async function prepareRequest(request: EndpointRequest, settings: Pipelin
   const withTools = await withGuardedErrors(resolveTools(conversation, settings), conversation.guards);
   const { files, documents, fileFetcher } = settings;
   const withUploads = files || documents || fileFetcher ? await readUploads(withTools, settings) : withTools;
-  return toModelRequest(await applyApprovals(withUploads, settings), settings);
+  return toModelRequest(resumePrograms(await applyApprovals(withUploads, settings), settings), settings);
 }
 
 /** The first half, for endpoints that use a conversation without continuing it. Throws `ApiError`. */

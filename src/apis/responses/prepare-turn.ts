@@ -69,6 +69,7 @@ export async function prepareTurn(
     deferred: tools.deferred,
     named: tools.named,
     approved: tools.approved,
+    programs: tools.programs,
     takeRequest: takeOnce(request),
     upstream: model.upstream,
     opened: states.opened,

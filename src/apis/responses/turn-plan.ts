@@ -11,7 +11,7 @@ const SEALED_THOUGHTS = 'reasoning.encrypted_content';
 
 /** `container` is where the code of the turn runs; undefined if it runs none. */
 export function turnPlan(
-  { seed, tools, toolset, approvalRules, body, states, conversation }: PreparedRequest,
+  { seed, tools, toolset, approvalRules, body, states, conversation, fingerprints }: PreparedRequest,
   container: string | undefined,
   { reasoning, mcpItems, queuedEvent, limits }: ResponsesApiSettings,
 ): TurnPlan {
@@ -32,6 +32,9 @@ export function turnPlan(
     outputBytes: limits.outputBytes,
     argumentBytes: limits.argumentBytes,
     seal: states.seal,
+    ...(fingerprints
+      ? { fingerprint: ({ callId, input: code }) => fingerprints.seal({ callId, code }, Date.now()) }
+      : {}),
     ...(body.include?.includes(SEALED_THOUGHTS) ? { sealThought: states.sealThought } : {}),
   };
 }

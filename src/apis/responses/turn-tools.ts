@@ -1,16 +1,25 @@
 /** The tools of a turn: which calls run, how many of them, and what the client is shown of the tools. */
 
 import { guardedCalls } from '../../engine/guarding/guarded-calls.ts';
+import { ProgramRuns } from '../../engine/programs/program-runs.ts';
 import { conversationImages } from '../../engine/tools/conversation-images.ts';
 import { type RunCall, toolRounds, withoutRepeats } from '../../engine/tools/rounds.ts';
 import { toolRunner } from '../../engine/tools/tool-runner.ts';
-import { conversationForModel, hiddenTools, requestedServers, unlistedTools } from '../../engine/tools/toolset.ts';
+import {
+  conversationForModel,
+  hiddenTools,
+  namesServing,
+  requestedServers,
+  toolNameReader,
+  unlistedTools,
+} from '../../engine/tools/toolset.ts';
 import { isServerExecuted } from '../../engine/turn/machine/call-items.ts';
 import type { PendingToolCall, TurnState } from '../../engine/turn/machine/state.ts';
 import type { Turn } from '../../engine/turn/run-turn.ts';
 import type { ResumedTurn } from '../../engine/turn/tool-loop.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { Workspace } from '../../ports/tool-provider.ts';
+import { PROGRAMS } from '../../protocol/tool-calls/program-call.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import type { PreparedRequest } from './steps/request.ts';
 
@@ -22,13 +31,19 @@ export function turnTools(
   { workspace, state }: { readonly workspace: Workspace | undefined; readonly state: TurnState | undefined },
   settings: ResponsesApiSettings,
   signal: AbortSignal,
-): Pick<Turn, 'resumed' | 'lists' | 'deferred' | 'named' | 'approved' | 'beginRounds'> {
+): Pick<Turn, 'resumed' | 'lists' | 'deferred' | 'named' | 'approved' | 'programs' | 'beginRounds'> {
   const { apiRequest, body, toolset, brought, conversation, answers, guards, states } = prepared;
   const { findable, known } = prepared.tools;
   const { isSteered } = apiRequest;
   const images = conversationImages(toolset, conversation, (items) => items);
   // Created here: a function that creates it would retain the request, and with it the whole history.
-  const run = toolRunner({ toolset, workspace, images, tools: brought }, apiRequest, settings, signal);
+  const programs = prepared.tools.programs && programRuns(prepared, settings, signal);
+  const run = toolRunner(
+    { toolset, workspace, images, tools: brought, programs: programs?.runs },
+    apiRequest,
+    settings,
+    signal,
+  );
   const guarded = guards ? guardedCalls(run, guards, signal) : run;
   // Calls that ran when their process was lost do not run again.
   const interrupted = state?.finish === undefined ? undefined : state.pending;
@@ -50,8 +65,36 @@ export function turnTools(
     named: requestedServers(toolset),
     // Of those that another process ran something is written already.
     approved: output.length === 0 ? answers.approved : [],
+    programs: programs && { ...programs.loop, waiting: output.length === 0 ? programs.waiting : [] },
     beginRounds: () => toolRounds<PendingToolCall>(limits, runCall, isSteered),
   };
+}
+
+/** The programs of the turn, and those of earlier turns that go on; undefined where nothing runs them. */
+function programRuns(
+  { toolset, tools, approvalRules, programs: open, apiRequest: { scope } }: PreparedRequest,
+  { limits }: ResponsesApiSettings,
+  signal: AbortSignal,
+) {
+  const [name = ''] = namesServing(toolset, PROGRAMS);
+  const runtime = toolset.get(name)?.provider.programs;
+  if (!runtime) return undefined;
+  const runs = new ProgramRuns({
+    name,
+    runtime,
+    callable: [...(tools.programs?.keys() ?? [])],
+    isRunHere: (called) => toolset.has(called) && !approvalRules.has(called),
+    nameOf: toolNameReader(toolset, tools.forms),
+    open,
+    scope,
+    limits,
+    signal,
+  });
+  const loop: Pick<NonNullable<Turn['programs']>, 'readItems' | 'close'> = {
+    readItems: (items) => runs.readItems(items),
+    close: () => runs.close(),
+  };
+  return { runs, loop, waiting: open.map(({ callId, code }) => ({ name, callId, code })) };
 }
 
 /** What the process that began the turn has left of its limits. */

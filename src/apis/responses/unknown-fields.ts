@@ -4,6 +4,7 @@ import { lazily } from '../../protocol/json/lazy-schema.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isPresent, isRecord, recordsIn } from '../../protocol/record.ts';
 import { createSchema } from '../../protocol/responses/schema.ts';
+import { PROGRAMS } from '../../protocol/tool-calls/program-call.ts';
 
 /** OpenAI's fields without effect here, each with the value that asks for nothing, if there is one. */
 const WITHOUT_EFFECT: readonly { readonly path: readonly [string, string?]; readonly harmless?: unknown }[] = [
@@ -18,9 +19,12 @@ const WITHOUT_EFFECT: readonly { readonly path: readonly [string, string?]; read
   { path: ['stream_options', 'include_obfuscation'], harmless: false },
 ];
 
+/** Has an effect beside the model's programs: whether they run here is known later. */
+const CALLERS = 'allowed_callers';
+
 /** The same in a tool. */
 const TOOL_FIELDS: readonly (readonly [field: string, harmless?: unknown])[] = [
-  ['allowed_callers'],
+  [CALLERS],
   ['async', false],
   // Of images.
   ['complexity'],
@@ -82,8 +86,12 @@ export function noteUnknownFields(body: unknown, note: (note: Note) => void): vo
   }
   const tools = recordsIn(body.tools);
   if (tools.length > 0) {
+    const hasPrograms = tools.some(({ type }) => type === PROGRAMS);
     for (const [field, harmless] of TOOL_FIELDS)
-      if (tools.some((tool) => isPresent(tool[field]) && tool[field] !== harmless))
+      if (
+        !(hasPrograms && field === CALLERS) &&
+        tools.some((tool) => isPresent(tool[field]) && tool[field] !== harmless)
+      )
         noteWithoutEffect(`'${field}' of tools has`);
   }
   const more = unknown - MAX_NOTED;

@@ -12,6 +12,7 @@ import type { Item } from '../../protocol/items.ts';
 import { markedIn } from '../../protocol/json/whole-numbers.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { toolCallKind } from '../../protocol/tool-calls/kinds.ts';
+import { callingProgram } from '../../protocol/tool-calls/program-call.ts';
 import { findPendingCall, type PendingCall } from './pending-call.ts';
 import { type Approver, type Decided, reportApproval } from './report-approval.ts';
 
@@ -100,7 +101,8 @@ function checkApproval(
   if (name === undefined) throw refuse('approval_mismatch', `the tool '${request.name}' is not on offer any more`);
   if ((entry?.url ?? null) !== url)
     throw refuse('approval_mismatch', `'${request.server_label}' is not the server that it was asked for`);
-  return { id, request, name, arguments: request.arguments, approvalRequestId: id };
+  const program = callingProgram({ ...request });
+  return { id, request, name, arguments: request.arguments, approvalRequestId: id, ...(program ? { program } : {}) };
 }
 
 /**
@@ -151,6 +153,7 @@ const MODEL_OUTPUT: ReadonlySet<string> = new Set([
   'reasoning',
   'mcp_list_tools',
   'mcp_approval_request',
+  'program_output',
   'compaction',
   'tool_search_output',
 ]);

@@ -4,13 +4,14 @@ import type { Item } from '../../protocol/items.ts';
 import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import { imageGenerationCall } from '../../protocol/tool-calls/image-generation-call.ts';
 import { callOutput, isCallOutput, writtenKind } from '../../protocol/tool-calls/kinds.ts';
+import { joinedPrograms } from '../../protocol/tool-calls/program-call.ts';
 
 /**
  * The conversation with calls and outputs as text: some model servers refuse calls in a request that offers no tools,
  * and a model that is offered tools may call one instead of writing a summary. Reasoning is left out.
  */
 export function toTranscript(items: readonly Item[]): readonly Item[] {
-  return items.flatMap((item): readonly Item[] => {
+  return joinedPrograms(items).flatMap((item): readonly Item[] => {
     if (item.type === 'message') return [item];
     if (isCallOutput(item)) return [outputMessage(callOutput(item))];
     if (item.type === imageGenerationCall.type) return [assistantMessage('[Made an image.]')];

@@ -1,6 +1,6 @@
 /** The calls of tools that the server runs, with their arguments and results guarded. */
 
-import type { PartialImage, ToolCallResult } from '../../protocol/items.ts';
+import type { InnerCall, PartialImage, ToolCallResult } from '../../protocol/items.ts';
 import { INTERNAL_ERROR, INVALID_PARAMS, protocolError } from '../../protocol/tool-calls/results/call-error.ts';
 import type { RoundCall } from '../turn/machine/tool-rounds.ts';
 import { GuardBlocked } from './guard/guard-context.ts';
@@ -17,6 +17,7 @@ export function guardedCalls(run: RunCall, guards: RequestGuards, signal: AbortS
     try {
       const text = await guards.tool(call.arguments, 'tool-arguments', call.name);
       const result = await run({ ...call, arguments: text }, onPartialImage);
+      if (result.calls) return await guardedInner(result, result.calls, guards);
       return await guardResult(result, call, guards);
     } catch (error) {
       signal.throwIfAborted();
@@ -26,6 +27,23 @@ export function guardedCalls(run: RunCall, guards: RequestGuards, signal: AbortS
       return { output: message, failed: true, error: protocolError(code, message) };
     }
   };
+}
+
+/**
+ * What a program calls is the model's output, as what the model calls itself. It is blocked where a guard would change it: the program must
+ * make the same calls whenever it runs again. Calls of the server are guarded as such, too, when they run.
+ */
+async function guardedInner(
+  result: ToolCallResult,
+  calls: readonly InnerCall[],
+  guards: RequestGuards,
+): Promise<ToolCallResult> {
+  if (!guards.guardsOutput) return result;
+  for (const { name, arguments: text } of calls) {
+    if ((await guards.output(text, name)) !== text)
+      throw new GuardBlocked(`The arguments of '${name}' may not be sent.`);
+  }
+  return result;
 }
 
 /**

@@ -4,8 +4,9 @@ import type { ToolProvider } from '../../ports/tool-provider.ts';
 import type { ToolsetEntry } from '../../ports/toolset.ts';
 import type { Note } from '../../protocol/note.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { unsupportedTerms } from '../../protocol/responses/hosted-terms.ts';
+import { isCalledByModels, isCalledByPrograms, unsupportedTerms } from '../../protocol/responses/hosted-terms.ts';
 import { requestedType } from '../../protocol/tool-calls/kinds.ts';
+import { PROGRAMS } from '../../protocol/tool-calls/program-call.ts';
 import type { EndpointRequest } from '../request/endpoint-request.ts';
 
 /**
@@ -18,7 +19,9 @@ export async function checkRequested<Entry extends ToolsetEntry>(
   { scope, requestId, request }: EndpointRequest,
   note: (note: Note) => void,
 ): Promise<readonly Entry[]> {
-  const allowed = withinTerms(entries, tools, note);
+  const within = withinTerms(entries, tools, note);
+  const runsPrograms = within.some(({ tool }) => tool.requestedBy === PROGRAMS);
+  const allowed = runsPrograms ? within.map((entry) => withCallers(entry, tools)) : within;
   const checked = new Set<ToolProvider>();
   for (const { provider, tool } of allowed) {
     if (!provider.check || tool.requestedBy === undefined || checked.has(provider)) continue;
@@ -28,6 +31,16 @@ export async function checkRequested<Entry extends ToolsetEntry>(
     if (settings) await provider.check(settings, { scope, requestId, request }, `tools[${at}]`);
   }
   return allowed;
+}
+
+/** The tool with what its entry says of the model's programs, which may call it as a tool of any other type. */
+function withCallers<Entry extends ToolsetEntry>(entry: Entry, tools: readonly JsonObject[]): Entry {
+  const { requestedBy } = entry.tool;
+  if (requestedBy === undefined) return entry;
+  const settings = tools.find(({ type }) => requestedType(type) === requestedBy);
+  return settings && isCalledByPrograms(settings)
+    ? { ...entry, programs: isCalledByModels(settings) ? 'also' : 'only' }
+    : entry;
 }
 
 /** Where a request has several entries of one type, what any of them forbids is forbidden. */
@@ -41,10 +54,13 @@ function withinTerms<Entry extends ToolsetEntry>(
     const type = requestedType(tool.type);
     requested.set(type, [...(requested.get(type) ?? []), tool].slice(-MAX_ENTRIES));
   }
+  const runsPrograms = entries.some(({ tool }) => tool.requestedBy === PROGRAMS);
   return entries.filter((entry) => {
     const { requestedBy } = entry.tool;
     const all = requestedBy === undefined ? [] : (requested.get(requestedBy) ?? []);
-    const objection = all.map((settings) => readObjection(entry, settings)).find((text) => text !== undefined);
+    const objection = all
+      .map((settings) => readObjection(entry, settings, runsPrograms))
+      .find((text) => text !== undefined);
     if (objection !== undefined)
       note({ code: 'tool_dropped', message: `${objection}; '${entry.tool.name}' is not offered.` });
     return objection === undefined;
@@ -54,8 +70,12 @@ function withinTerms<Entry extends ToolsetEntry>(
 /** Entries of one type that are looked at; clients send one. */
 const MAX_ENTRIES = 16;
 
-function readObjection({ provider, tool }: ToolsetEntry, settings: JsonObject): string | undefined {
-  const [unkept] = unsupportedTerms(settings);
+function readObjection(
+  { provider, tool }: ToolsetEntry,
+  settings: JsonObject,
+  runsPrograms: boolean,
+): string | undefined {
+  const [unkept] = unsupportedTerms(settings, runsPrograms);
   if (unkept !== undefined) return `Nothing here keeps to '${unkept.slice(0, MAX_FIELD)}' of the request's tool`;
   if (provider.objection) return provider.objection(settings, tool);
   const isForbidding = settings.external_web_access === false;

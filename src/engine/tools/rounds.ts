@@ -43,15 +43,19 @@ class Rounds<Call extends RoundCall> implements ToolRounds<Call> {
   async *run(
     calls: readonly Call[],
     onPartialImage?: (call: Call, image: PartialImage) => void,
+    isInner = false,
   ): ReturnType<ToolRounds<Call>['run']> {
-    const allowed = this.begin(calls.length);
+    const allowed = this.begin(calls, isInner);
     const runInSlot = concurrencyLimiter(this.limits.parallelTools);
     const running = calls.slice(0, allowed).map((call) => {
       return { call, pending: runInSlot(() => this.runCall(call, (image) => onPartialImage?.(call, image))) };
     });
     // Each is awaited in order; until then its failure is not unhandled.
     for (const { pending } of running) pending.catch(() => {});
-    for (const { call, pending } of running) yield { call, outcome: this.repeats.outcomeFor(call, await pending) };
+    for (const { call, pending } of running) {
+      const outcome = await pending;
+      yield { call, outcome: isInner || outcome.calls ? outcome : this.repeats.outcomeFor(call, outcome) };
+    }
     for (const call of calls.slice(allowed)) yield { call, outcome: NOT_RUN };
     if (this.isSteered()) this.end ??= 'steered';
   }
@@ -73,15 +77,17 @@ class Rounds<Call extends RoundCall> implements ToolRounds<Call> {
     return this.repeats.isRepeating();
   }
 
-  /** Counts a round of so many calls; returns how many of them may run. */
-  private begin(calls: number): number {
+  /** Counts a round of these calls, or more calls of the last one; returns how many of them may run. */
+  private begin(calls: readonly Call[], isInner: boolean): number {
     const { toolIterations, toolCalls } = this.limits;
-    this.rounds += 1;
+    const begun = calls.filter(({ hasBegun }) => hasBegun).length;
+    const added = calls.length - begun;
+    if (!isInner) this.rounds += 1;
     const allowed = this.rounds > toolIterations ? 0 : Math.max(0, toolCalls - this.ran);
-    if (this.isRepeating() && calls > 0) this.end = 'repeated_tool_calls';
-    if (calls > allowed) this.end = this.rounds > toolIterations ? 'max_tool_iterations' : 'max_tool_calls';
-    this.ran += calls;
-    return allowed;
+    if (this.isRepeating() && added > 0 && !isInner) this.end = 'repeated_tool_calls';
+    if (added > allowed) this.end = this.rounds > toolIterations ? 'max_tool_iterations' : 'max_tool_calls';
+    this.ran += added;
+    return begun + allowed;
   }
 }
 

@@ -7,6 +7,7 @@ import type { Toolset } from '../../ports/toolset.ts';
 import { dataURL } from '../../protocol/images.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { requestedType } from '../../protocol/tool-calls/kinds.ts';
+import type { ProgramRuns } from '../programs/program-runs.ts';
 import type { EndpointRequest } from '../request/endpoint-request.ts';
 import type { RoundCall } from '../turn/machine/tool-rounds.ts';
 import type { RunCall } from './rounds.ts';
@@ -20,6 +21,8 @@ interface RunnerTools {
   readonly images: (() => readonly string[]) | undefined;
   /** The request's own tools. */
   readonly tools: readonly JsonObject[];
+  /** What runs the model's programs; undefined if it may write none. */
+  readonly programs?: ProgramRuns | undefined;
 }
 
 /** The limits of each call, and the hooks that report it to the host. */
@@ -30,7 +33,7 @@ interface RunnerSettings {
 
 /** Rejects only with the signal's reason. */
 export function toolRunner(
-  { toolset, workspace, images: earlier, tools }: RunnerTools,
+  { toolset, workspace, images: earlier, tools, programs }: RunnerTools,
   { scope, requestId, request }: EndpointRequest,
   { limits, hooks }: RunnerSettings,
   signal: AbortSignal,
@@ -38,7 +41,8 @@ export function toolRunner(
   const made: string[] = [];
   const images = earlier && (() => [...earlier(), ...made]);
   const context = { scope, requestId, request, images, limits, signal, ...(workspace ? { workspace } : {}) };
-  return async ({ name, arguments: text }, onPartialImage) => {
+  return async (call, onPartialImage) => {
+    const { name, arguments: text } = call;
     const began = Date.now();
     const entry = toolset.get(name);
     const { server = '', name: own = name, protocol } = entry?.tool ?? {};
@@ -49,7 +53,10 @@ export function toolRunner(
     // The request's own entry for a tool that requests enable by its type.
     const settings =
       requestedBy === undefined ? undefined : tools.find(({ type }) => requestedType(type) === requestedBy);
-    const outcome = await runCall(entry, text, { ...context, settings, onProgress, onPartialImage });
+    const outcome = programs?.runs(name)
+      ? await programs.run(call)
+      : await runCall(entry, text, { ...context, settings, onProgress, onPartialImage });
+    if (outcome.calls) return outcome;
     const { failed, output, image } = outcome;
     if (image) made.push(dataURL(image.result, image.details.output_format));
     // Only then: an image has megabytes.

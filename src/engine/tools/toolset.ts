@@ -7,10 +7,12 @@ import type { ToolDefinition } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject, plainText, thrownText } from '../../protocol/record.ts';
 import type { ModelNames, ToolForm } from '../../protocol/tool-calls/kind.ts';
-import { kindServing, requestedType, writtenKind } from '../../protocol/tool-calls/kinds.ts';
+import { calledToolName, kindServing, requestedType, writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { digestedName, namespacedName, toModelSafeName } from '../../protocol/tool-calls/names/tool-names.ts';
+import { joinedPrograms } from '../../protocol/tool-calls/program-call.ts';
 import { foundText, TOOL_SEARCH } from '../../protocol/tool-calls/tool-search-call.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
+import { denialText } from '../programs/open-programs.ts';
 import type { EndpointRequest } from '../request/endpoint-request.ts';
 import { hasDeferred, toolSearch } from './deferred-tools.ts';
 
@@ -100,14 +102,17 @@ function modelName({ server, name }: ProvidedTool, shared: ReadonlySet<string>, 
 
 /** The tools' definitions for the model, without the deferred ones that it does not know. */
 export function toolDefinitions(toolset: Toolset, known: ReadonlySet<string> = NONE): readonly ToolDefinition[] {
-  return [...toolset].flatMap(([name, entry]) => (isHidden(name, entry, known) ? [] : [definition(name, entry)]));
+  return [...toolset].flatMap(([name, entry]) =>
+    isHidden(name, entry, known) || entry.programs === 'only' ? [] : [definition(name, entry)],
+  );
 }
 
 function isHidden(name: string, { tool }: ToolsetEntry, known: ReadonlySet<string>): boolean {
   return tool.deferred === true && !known.has(name);
 }
 
-function definition(name: string, { tool }: ToolsetEntry): ToolDefinition {
+/** One of them. */
+export function definition(name: string, { tool }: ToolsetEntry): ToolDefinition {
   const { description, parameters: schema, strict } = tool;
   // MCP servers may leave out `properties`, without which OpenAI refuses the whole request (openai/openai-agents-python#449).
   const isIncomplete = schema?.type === 'object' && schema.properties === undefined;
@@ -116,6 +121,7 @@ function definition(name: string, { tool }: ToolsetEntry): ToolDefinition {
     ...(description ? { description } : {}),
     ...(schema ? { parameters: isIncomplete ? { ...schema, properties: {} } : schema } : {}),
     ...(strict === undefined ? {} : { strict }),
+    ...(tool.outputSchema ? { outputSchema: tool.outputSchema } : {}),
   };
 }
 
@@ -246,18 +252,19 @@ const NEVER = () => false;
 /**
  * The conversation as the model receives it: the calls of server-run tools under their current names, those of the client
  * with the namespaces that `forms` has, and without unanswered ones, since the client cannot answer them. Items that the
- * model's server receives as they are stay so.
+ * model's server receives as they are stay so. `resumed` are the programs that go on in this turn.
  */
 export function conversationForModel(
   items: readonly Item[],
   toolset: Toolset,
   forms: ReadonlyMap<string, ToolForm> = NO_FORMS,
   isNative: (item: Item) => boolean = NEVER,
+  resumed?: ReadonlySet<unknown>,
 ): readonly Item[] {
   const answered = withoutUnanswered(items, toolset);
   // One check per item if there is nothing to change, as usual: thousands of them are in no cache.
   return answered.some(needsModelForm)
-    ? withModelNames(withDenials(answered, isNative), toolset, forms, isNative)
+    ? withDenials(joinedPrograms(answered, isNative, resumed), isNative).map(modelForm(toolset, forms, isNative))
     : answered;
 }
 
@@ -271,10 +278,7 @@ function withDenials(items: readonly Item[], isNative: (item: Item) => boolean):
     // Clients may send the request again that is in the history.
     open.delete(item.id);
     if (!denial) return item;
-    const { reason } = denial;
-    const why = typeof reason === 'string' && reason !== '' ? ` The reason: ${reason}` : '';
-    const error = `The user did not approve this call, so it was not run.${why}`;
-    return { ...item, type: 'mcp_call', output: null, error };
+    return { ...item, type: 'mcp_call', output: null, error: denialText(denial) };
   });
 }
 
@@ -287,12 +291,12 @@ function withoutUnanswered(items: readonly Item[], toolset: Toolset): readonly I
   );
 }
 
-function withModelNames(
-  items: readonly Item[],
+/** Gives an item the name that the model has for its tool, and what else it reads differently. */
+function modelForm(
   toolset: Toolset,
   forms: ReadonlyMap<string, ToolForm>,
-  isNative: (item: Item) => boolean,
-): readonly Item[] {
+  isNative: (item: Item) => boolean = NEVER,
+): (item: Item) => Item {
   const namespaces = new Set([...forms.values()].map(({ namespace }) => namespace));
   const names = new Map([...toolset].map(([name, { tool }]) => [`${tool.server}\0${tool.name}`, name]));
   // Reversed, so that the first of a type wins. A lookup, not a search: a history may have any number of such calls.
@@ -304,7 +308,7 @@ function withModelNames(
   // The namespace of a client's tool is part of the name that the model is offered.
   const foundToolName = ({ server, name }: { readonly server: string | undefined; readonly name: string }) =>
     server === undefined ? name : (known.of(server, name) ?? namespacedName(server, name));
-  return items.map((item) => {
+  return (item) => {
     if (isNative(item)) return item;
     const { namespace, name } = item;
     if (item.type === 'tool_search_output') return { ...item, output: foundText(item.tools, foundToolName) };
@@ -320,7 +324,16 @@ function withModelNames(
     const seesImages = toolset.get(modelName)?.tool.modelSeesImages !== false;
     const output = seesImages ? undefined : kind?.outputWithoutImages?.(item);
     return { ...item, name: modelName, ...(output === undefined ? {} : { output }) };
-  });
+  };
+}
+
+/** Reads the model's name for the tool of a call. */
+export function toolNameReader(toolset: Toolset, forms: ReadonlyMap<string, ToolForm>): (item: Item) => string {
+  const form = modelForm(toolset, forms);
+  return (item) => {
+    const named = form(item);
+    return writtenKind(named)?.modelName ? plainText(named.name) : calledToolName(named);
+  };
 }
 
 /** Whether the item has names that differ from the model's, or is an answer that may be a denial. */

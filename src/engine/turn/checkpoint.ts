@@ -33,6 +33,7 @@ import {
 /** A call without a result; its arguments are whole. */
 type PendingRecord = Pick<PendingToolCall, 'index' | 'id' | 'callId' | 'name' | 'arguments' | 'input'> & {
   readonly approvalRequestId?: string;
+  readonly fields?: Readonly<Record<string, unknown>>;
   /** Closes its item where the tool is no longer offered. */
   readonly owner: ToolOwner;
 };
@@ -76,10 +77,11 @@ export interface ResumedResponse extends StoredTurn {
 export function turnCheckpoint(state: TurnState): Checkpoint {
   const { plan, round, roundStart, bytes, items, usage, callUsage, facts, finish, stopped } = state;
   const pending = state.pending.values().map((call): PendingRecord => {
-    const { index, id, callId, name, arguments: text, input, approvalRequestId } = call;
+    const { index, id, callId, name, arguments: text, input, approvalRequestId, fields } = call;
     const approved = approvalRequestId === undefined ? {} : { approvalRequestId };
+    const further = fields === undefined ? {} : { fields };
     const owner = { shownAs: plan.ownedAs, ...call.owner };
-    return { index, id, callId, name, arguments: text, input, owner, ...approved };
+    return { index, id, callId, name, arguments: text, input, owner, ...approved, ...further };
   });
   const found = state.found.size > 0 ? { found: state.found.values() } : {};
   const held = state.writing?.part?.held ? { held: state.writing.part.held } : {};

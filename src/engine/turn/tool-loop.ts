@@ -1,13 +1,14 @@
 /** The input of a turn's state machine: the model's output, the results of server-run tools, and the model again. */
 
 import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
-import type { ApprovedCall, TurnInput } from '../../protocol/events.ts';
+import type { ApprovedCall, ResumedProgram, TurnInput } from '../../protocol/events.ts';
 import { originOfItem, outputItemId } from '../../protocol/ids.ts';
 import { partText } from '../../protocol/item-text.ts';
 import type { Item, ListedTool, OutputItem, PartialImage, ToolCallResult, ToolOutput } from '../../protocol/items.ts';
 import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
 import { toolCallKind } from '../../protocol/tool-calls/kinds.ts';
 import { pendingClientCalls } from '../../protocol/tool-calls/pair-calls.ts';
+import { callingProgram, joinedPrograms } from '../../protocol/tool-calls/program-call.ts';
 import { NO_ROOM } from '../../protocol/tool-calls/results/output-size.ts';
 import { interleaved } from '../../streams/interleaved.ts';
 import { mapStream, singleChunkStream } from '../../streams/pull-stream.ts';
@@ -51,8 +52,20 @@ export interface Loop {
   readonly beforeCalls?: ((state: TurnState) => Promise<void>) | undefined;
   /** Receives each result as the model does. */
   readonly onResult?: ((call: PendingToolCall, result: ToolCallResult) => void) | undefined;
+  /** The model's programs; undefined if it may write none. */
+  readonly programs?: LoopPrograms | undefined;
   /** Starts counting tool rounds; running one rejects only when the turn is aborted. */
   readonly beginRounds: () => ToolRounds<PendingToolCall>;
+}
+
+/** The programs of a turn, as its loop needs them. */
+interface LoopPrograms {
+  /** Those of earlier turns that go on. */
+  readonly waiting: readonly ResumedProgram[];
+  /** Reads what the turn has written: what their calls have come to. */
+  readItems(output: TurnState['output']): void;
+  /** Ends those that run. */
+  close(): Promise<void>;
 }
 
 /** A tool that the model must find first. */
@@ -93,7 +106,16 @@ interface LoopedTurn {
  * `current` returns the machine's state after everything that was read.
  */
 export async function* turnRounds(loop: Loop, current: () => TurnState): AsyncGenerator<Inputs, void> {
+  try {
+    yield* roundsOfTurn(loop, current);
+  } finally {
+    await loop.programs?.close();
+  }
+}
+
+async function* roundsOfTurn(loop: Loop, current: () => TurnState): AsyncGenerator<Inputs, void> {
   const { plan, resumed, approved } = loop;
+  const programs = loop.programs?.waiting ?? [];
   const rounds = loop.beginRounds();
   const turn = { loop, rounds, current };
   const withToolLists = toolListWriter(loop, current);
@@ -107,13 +129,16 @@ export async function* turnRounds(loop: Loop, current: () => TurnState): AsyncGe
     request = withFoundTools(resumedRequest(request, resumed, current(), refusedItems), loop, current());
   }
 
-  if (approved.length > 0) {
-    const calls = approved.map((call): TurnInput => ({ type: 'call-approved', ...call }));
+  if (approved.length + programs.length > 0) {
+    const calls = [
+      ...approved.map((call): TurnInput => ({ type: 'call-approved', ...call })),
+      ...programs.map((program, at): TurnInput => ({ type: 'program-resumed', index: -1 - at, ...program })),
+    ];
     // They belong to an earlier model call, so the model's next output is not part of it.
     yield withToolLists(singleChunkStream([...calls, { type: 'finish', reason: 'stop' }]));
     const written = yield* runPendingCalls(turn, 0);
     if (!written) return;
-    request = { ...request, items: [...request.items, ...written] };
+    request = { ...request, items: withWritten(request.items, written) };
   }
 
   let refusals = 0;
@@ -178,25 +203,47 @@ async function* runPendingCalls(
   { loop, rounds, current }: LoopedTurn,
   before: number,
 ): AsyncGenerator<Inputs, readonly Item[] | undefined> {
-  const pending = current().pending.values();
   const outputs = new Map<number, ToolOutput>();
-  await loop.beforeCalls?.(current());
-  yield interleaved((push) => {
-    const partial: OnPartialImage = ({ index }, image) => push([{ type: 'partial-image', index, image }]);
-    return callResults({ loop, rounds, current }, pending, outputs, partial);
-  });
-  if (rounds.stopped()) return undefined;
+  const calls = new Map<string, PendingToolCall>();
+  // What a program calls runs in the same round, and then the program goes on.
+  for (let isInner = false; current().pending.size > 0; isInner = true) {
+    const pending = nextCalls(loop, current(), isInner);
+    for (const call of pending) calls.set(call.id, call);
+    loop.programs?.readItems(current().output);
+    await loop.beforeCalls?.(current());
+    yield interleaved((push) => {
+      const partial: OnPartialImage = ({ index }, image) => push([{ type: 'partial-image', index, image }]);
+      return callResults({ loop, rounds, current }, pending, outputs, partial, isInner);
+    });
+    if (rounds.stopped()) return undefined;
+  }
   const written = current().output.from(before);
-  const calls = new Map(pending.map((call) => [call.id, call]));
   // The client must act before the model can continue: run a call, or approve one.
   if (pendingClientCalls(written).some(({ id }) => !calls.has(String(id)))) return undefined;
   // The model receives its own call ids, and results with their images.
   const items = written.map((item): Item => {
     const call = calls.get(item.id);
-    if (!call || toolCallKind(item)?.runBy !== 'server') return item;
+    const kind = toolCallKind(item);
+    if (!call || kind?.runBy !== 'server' || kind.endsBeforeResult) return item;
     return { ...item, name: call.name, call_id: call.callId, output: outputs.get(call.index) };
   });
   return loop.opened(items);
+}
+
+/** The pending calls that run now: those that programs have made before the programs themselves. */
+function nextCalls({ programs }: Loop, { pending }: TurnState, isInner: boolean): readonly PendingToolCall[] {
+  const all = pending.values();
+  if (!programs) return all;
+  const isProgram = ({ owner }: PendingToolCall) => owner.shownAs === 'program';
+  const hasInner = all.some(({ fields }) => fields !== undefined && callingProgram(fields) !== undefined);
+  if (hasInner) return all.filter((call) => !isProgram(call));
+  return all.map((call) => (isProgram(call) && (isInner || call.index < 0) ? { ...call, hasBegun: true } : call));
+}
+
+/** The items of a request with what the turn has written since. */
+function withWritten(items: readonly Item[], written: readonly Item[]): readonly Item[] {
+  const all = [...items, ...written];
+  return written.some(({ type }) => type === 'program_output') ? joinedPrograms(all) : all;
 }
 
 type OnPartialImage = (call: PendingToolCall, image: PartialImage) => void;
@@ -207,8 +254,9 @@ async function* callResults(
   pending: readonly PendingToolCall[],
   outputs: Map<number, ToolOutput>,
   onPartialImage: OnPartialImage,
+  isInner: boolean,
 ): AsyncGenerator<readonly TurnInput[], void> {
-  for await (const { call, outcome: result } of rounds.run(pending, onPartialImage)) {
+  for await (const { call, outcome: result } of rounds.run(pending, onPartialImage, isInner)) {
     const { bytes, plan } = current();
     const isTooLarge = result.image !== undefined && result.image.result.length > plan.outputBytes - bytes;
     const outcome = isTooLarge ? NO_ROOM : result;
@@ -327,7 +375,7 @@ function nextRequest(
   const choice = isRepeating ? 'none' : free;
   return {
     ...rest,
-    items: [...request.items, ...written],
+    items: withWritten(request.items, written),
     ...(choice === undefined ? {} : { toolChoice: choice }),
     ...(maxToolCalls === undefined ? {} : { maxToolCalls: Math.max(0, maxToolCalls - ran) }),
   };

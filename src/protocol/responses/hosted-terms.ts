@@ -19,9 +19,10 @@ export function isRestricting(field: string): boolean {
 
 /**
  * The fields of the request's tool that restrict it and that nothing here keeps, such as `filters.published_after`: the
- * tool must not run. Empty for a tool of a type that no server runs.
+ * tool must not run. Empty for a tool of a type that no server runs. `runsPrograms` says whether programs of the model's run here, for
+ * which alone some tools are.
  */
-export function unsupportedTerms(tool: JsonObject): readonly string[] {
+export function unsupportedTerms(tool: JsonObject, runsPrograms = false): readonly string[] {
   const kind = tool.type === 'mcp' ? mcpCall : kindServing(String(requestedType(tool.type)));
   const kept = kind?.keptTerms;
   if (!kept) return [];
@@ -35,12 +36,18 @@ export function unsupportedTerms(tool: JsonObject): readonly string[] {
       const inner = Object.keys(value).filter((name) => value[name] !== undefined && value[name] !== null);
       return inner.map((name) => `${field}.${name}`);
     });
-  return [...unkept.filter((path) => !kept.includes(path)), ...(isCalledByModels(tool) ? [] : [CALLERS])];
+  const hasCaller = isCalledByModels(tool) || (runsPrograms && isCalledByPrograms(tool));
+  return [...unkept.filter((path) => !kept.includes(path)), ...(hasCaller ? [] : [CALLERS])];
 }
 
 const CALLERS = 'allowed_callers';
 
-/** Whether the model itself may call the tool: some are for the model's code alone, which does not run here. */
+/** Whether the model's programs may call the tool. */
+export function isCalledByPrograms({ allowed_callers: callers }: JsonObject): boolean {
+  return Array.isArray(callers) && callers.includes('programmatic');
+}
+
+/** Whether the model itself may call the tool: some are for the model's programs alone. */
 export function isCalledByModels({ allowed_callers: callers }: JsonObject): boolean {
   return !Array.isArray(callers) || callers.length === 0 || callers.includes('direct');
 }

@@ -30,7 +30,8 @@ export const codeInterpreterCall: WrittenToolCallKind = {
   argumentsEvent: 'code_interpreter_call_code',
   // A failed call has no event of its own: its item has the status.
   states: { opened: 'in_progress', running: 'interpreting', completed: 'completed' },
-  shown: (item, { has }) => (has('outputs') ? item : { ...item, outputs: null }),
+  // Without them a program whose client keeps the conversation itself could not go on.
+  shown: (item, { has }) => (has('outputs') || item.caller !== undefined ? item : { ...item, outputs: null }),
   item: (call, status) => codeCallItem(call, status, null),
   finished: (call, { output, failed, outputs }) =>
     codeCallItem(call, failed ? 'failed' : 'completed', outputs ?? [{ type: 'logs', logs: toolOutputText(output) }]),
@@ -41,6 +42,7 @@ export const codeInterpreterCall: WrittenToolCallKind = {
     output: output ?? codeOutputText(outputs),
     failed: status === 'failed',
   }),
+  hasResult: ({ outputs }) => Array.isArray(outputs),
   // Some clients send an empty list for the outputs that they were not shown.
   lacksResult: ({ outputs }) => !Array.isArray(outputs) || outputs.length === 0,
   modelName: (_, names) => names.serving(CODE_INTERPRETER) ?? CODE_INTERPRETER,

@@ -23,10 +23,11 @@ export const functionCall: WrittenToolCallKind = {
   }),
   outputItem: {
     idPrefix: 'fco',
-    item: ({ callId }, id, result) => ({
+    item: ({ callId, fields }, id, result) => ({
       id,
       type: 'function_call_output',
       call_id: callId,
+      ...fields,
       status: result ? 'completed' : 'in_progress',
       output: result?.output ?? '',
     }),

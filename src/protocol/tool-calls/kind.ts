@@ -17,7 +17,7 @@ export interface ShownCall {
   /** The tool's owner, if the server runs it. */
   readonly owner: { readonly server: string; readonly name: string; readonly container?: string };
   readonly approvalRequestId: string | null;
-  /** Further fields of a client's call, as the model server shows them. */
+  /** Further fields of the item, such as who made the call. */
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 
@@ -57,6 +57,8 @@ export interface ToolCallKind {
   readonly idPrefix: string;
   /** Who runs the call: the client, this server, or the model's own server. */
   readonly runBy: 'client' | 'server' | 'upstream';
+  /** Whether the item ends before the call has run, so that its result, and what it calls itself, follow it. Default: only for a client's. */
+  readonly endsBeforeResult?: true;
   /** The item as a client is shown it. Default: with all of its fields. */
   shown?(item: Item, included: Included): Item;
   /** The kind of a call that the model's own server ran, if the item itself shows that it did. */
@@ -114,7 +116,7 @@ export interface WrittenToolCallKind extends ToolCallKind {
   /** The item that follows the call with its result, for types that have one; without a result it is in progress. */
   readonly outputItem?: {
     readonly idPrefix: string;
-    item(call: Pick<ShownCall, 'callId'>, id: string, result: ToolCallResult | undefined): OutputItem;
+    item(call: Pick<ShownCall, 'callId' | 'fields'>, id: string, result: ToolCallResult | undefined): OutputItem;
   };
   /**
    * The call in a conversation; `output` is what its own output item holds, if it has one. Undefined for an item that
@@ -127,6 +129,8 @@ export interface WrittenToolCallKind extends ToolCallKind {
   functionFor?(tool: JsonObject): ToolDefinition | undefined;
   /** What replaces the images of the result for a model that must not see them; undefined if there are none. */
   outputWithoutImages?(item: Item): string | undefined;
+  /** Whether the item shows what the call has come to, even if that is nothing. Default: unless it lacks a result. */
+  hasResult?(item: Item): boolean;
   /** Whether the item lacks what the client was not shown. */
   lacksResult?(item: Item): boolean;
   /** What an answer may cite of the results, in an item of this turn. */

@@ -12,6 +12,7 @@ import { imageGenerationCall } from './image-generation-call.ts';
 import type { AnsweredToolCall, ToolCallKind, ToolForm, WrittenToolCallKind } from './kind.ts';
 import { mcpCall } from './mcp-call.ts';
 import { toModelSafeName } from './names/tool-names.ts';
+import { programCall } from './program-call.ts';
 import { localShellCall, shellCall } from './shell-calls.ts';
 import { clientToolSearchCall, TOOL_SEARCH, toolSearchCall } from './tool-search-call.ts';
 import { webSearchCall } from './web-search-call.ts';
@@ -22,6 +23,7 @@ export const CALL_KINDS: Readonly<Record<ToolCallType, WrittenToolCallKind>> = {
   custom_tool_call: customToolCall,
   mcp_call: mcpCall,
   code_interpreter_call: codeInterpreterCall,
+  program: programCall,
   tool_search_call: toolSearchCall,
   image_generation_call: imageGenerationCall,
   shell_call: shellCall,

@@ -2,7 +2,7 @@
 import type { McpCallItem } from '../items.ts';
 import { lazily } from '../json/lazy-schema.ts';
 import { kinds } from '../json/schema-kinds.ts';
-import { plainText } from '../record.ts';
+import { isPresent, plainText } from '../record.ts';
 import type { ShownCall, WrittenToolCallKind } from './kind.ts';
 import { toModelSafeName } from './names/tool-names.ts';
 import { callErrorText, executionError } from './results/call-error.ts';
@@ -33,6 +33,7 @@ export const mcpCall: WrittenToolCallKind & Required<Pick<WrittenToolCallKind, '
     failed: (output === null || output === undefined) && Boolean(error),
   }),
   calledTool: ({ server_label: server, name }) => ({ server: plainText(server), name: plainText(name) }),
+  hasResult: ({ output, error }) => isPresent(output) || isPresent(error),
   lacksResult: ({ output, error }) => !output && !error,
   modelName: ({ server_label: server, name }, names) =>
     names.of(plainText(server), plainText(name)) ?? toModelSafeName(plainText(name)),

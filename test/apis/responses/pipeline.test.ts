@@ -3,6 +3,7 @@ import { prepareConversation, prepareRequest } from '../../../src/apis/responses
 import { applyApprovals } from '../../../src/apis/responses/steps/apply-approvals.ts';
 import { resolveHistory } from '../../../src/apis/responses/steps/resolve-history.ts';
 import { resolveTools } from '../../../src/apis/responses/steps/resolve-tools.ts';
+import { resumePrograms } from '../../../src/apis/responses/steps/resume-programs.ts';
 import { selectWindow } from '../../../src/apis/responses/steps/select-window.ts';
 import { toModelRequest } from '../../../src/apis/responses/steps/to-model-request.ts';
 import { validate } from '../../../src/apis/responses/steps/validate.ts';
@@ -53,14 +54,15 @@ async function alone<Given, Made>(given: Given, step: (given: Given) => Made | P
   return made;
 }
 
-it('[Q-08] are validate, resolveHistory, selectWindow, resolveTools, applyApprovals and toModelRequest, each by itself', async () => {
+it('[Q-08] are validate, resolveHistory, selectWindow, resolveTools, applyApprovals, resumePrograms and toModelRequest, each by itself', async () => {
   const request = endpointRequest({ body: BODY });
   const checked = await alone(request, (given) => validate(given, settings));
   const withHistory = await alone(checked, (given) => resolveHistory(given, settings));
   const inWindow = await alone(withHistory, (given) => selectWindow(given, settings));
   const withTools = await alone(inWindow, (given) => resolveTools(given, settings));
   const withApprovals = await alone(withTools, (given) => applyApprovals(given, settings));
-  const prepared = await alone(withApprovals, (given) => toModelRequest(given, settings));
+  const withPrograms = await alone(withApprovals, (given) => resumePrograms(given, settings));
+  const prepared = await alone(withPrograms, (given) => toModelRequest(given, settings));
 
   expect([
     withHistory.conversation.map(({ role }) => role),

@@ -12,7 +12,7 @@ export const CHILD_FOLDER = join(import.meta.dirname, '../../../dist/sandbox/cod
 export function bareLaunch({ outputBytes, fileBytes, files }: PyodideLimits): Launch {
   const inside = JSON.stringify({ wasmBytes: 320 * 2 ** 20, outputBytes, fileBytes, files });
   const main = join(CHILD_FOLDER, 'main.js');
-  const args = ['--no-warnings', '--experimental-vm-modules', main, pyodideFolder(), inside];
+  const args = ['--no-warnings', '--experimental-vm-modules', main, inside, pyodideFolder()];
   return { command: process.execPath, args, diesWithHost: false, ownNetwork: false };
 }
 

@@ -17,6 +17,7 @@ import type { CallRules } from '../../../engine/turn/machine/call-permission.ts'
 import { NO_TOOLS, type Toolset } from '../../../ports/toolset.ts';
 import type { ToolChoice, ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainText, recordsIn } from '../../../protocol/record.ts';
+import { PROGRAMS } from '../../../protocol/tool-calls/program-call.ts';
 import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-search-call.ts';
 import { noteReporter, type PrepareSettings } from '../../endpoint/prepare.ts';
 import type { ChatBody } from './schema.ts';
@@ -35,7 +36,8 @@ export async function prepareChatTools(request: EndpointRequest, settings: Prepa
     const tools = { toolset: NO_TOOLS, client, denied: undefined };
     return { ...request, body, context: Object.assign({}, context, { tools }) };
   }
-  const requested = requestedTypes(client ?? []);
+  // Programs have items of their own, which this API lacks.
+  const requested = new Set([...requestedTypes(client ?? [])].filter((type) => type !== PROGRAMS));
   const note = noteReporter(request, settings);
   const whole = await buildToolset(providers, toolNames(body), signal, note, requested, request);
   const allowed = new Set(await checkRequested([...whole.values()], client ?? [], request, note));

@@ -3,6 +3,8 @@
 import type { Answers } from '../../../engine/approvals/read-answers.ts';
 import type { ContextWindow } from '../../../engine/compaction/window.ts';
 import type { RequestGuards } from '../../../engine/guarding/request/request-guards.ts';
+import type { Fingerprints } from '../../../engine/programs/fingerprint.ts';
+import type { OpenProgram } from '../../../engine/programs/open-programs.ts';
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import type { ApprovalRules, Toolset } from '../../../ports/toolset.ts';
 import type { LoadedHistory } from '../../../ports/turn-context.ts';
@@ -57,8 +59,16 @@ export interface RequestWithApprovals extends RequestWithTools {
   readonly answers: Answers;
 }
 
+/** After `resumePrograms`. */
+export interface RequestWithPrograms extends RequestWithApprovals {
+  /** The programs of earlier turns that go on. */
+  readonly programs: readonly OpenProgram[];
+  /** What the items of programs carry; undefined if the model may write none. */
+  readonly fingerprints: Fingerprints | undefined;
+}
+
 /** After `toModelRequest`: ready to run. */
-export interface PreparedRequest extends RequestWithApprovals {
+export interface PreparedRequest extends RequestWithPrograms {
   /** The opaque provider state of the model server. */
   readonly states: ProviderStates;
   readonly request: ModelRequest;

@@ -17,7 +17,7 @@ import { isNativeItem } from '../../../protocol/tool-calls/native-items.ts';
 import type { EndpointSettings } from '../../endpoint/endpoint.ts';
 import { nativeTypeTest, noteReporter, type PrepareSettings } from '../../endpoint/prepare.ts';
 import { providerStates } from '../../endpoint/provider-state.ts';
-import type { PreparedRequest, RequestWithApprovals } from './request.ts';
+import type { PreparedRequest, RequestWithPrograms } from './request.ts';
 import type { ToolPlan } from './tools/plan-tools.ts';
 
 /** The sealer of opaque provider state, and the dialect of the client. */
@@ -28,10 +28,10 @@ export interface ModelRequestSettings extends Pick<EndpointSettings, 'dialectOf'
 
 /** The request as the model receives it. Throws `ApiError` for a tool that this model server cannot have. */
 export function toModelRequest(
-  request: RequestWithApprovals,
+  request: RequestWithPrograms,
   settings: ModelRequestSettings & Pick<PrepareSettings, 'hooks' | 'offeredTools' | 'remoteMcp'>,
 ): PreparedRequest {
-  const { apiRequest, body, conversation, window, toolset, tools, answers, brought } = request;
+  const { apiRequest, body, conversation, window, toolset, tools, answers, brought, programs } = request;
   const { upstream, stateSealer, remoteMcp } = settings;
   const takes = nativeTypeTest(apiRequest, settings, body.model);
   // A model that was not trained for it cannot use a computer by a function: without the tool it would only pretend to.
@@ -58,7 +58,9 @@ export function toModelRequest(
   }
   const isElsewhere = upstream.nativeTypes?.(body.model) !== undefined;
   const isNative = (item: Item) => isElsewhere && isNativeItem(item, native?.served);
-  const opened = states.opened(conversationForModel(withDeniedCalls(items, answers), toolset, tools.forms, isNative));
+  const resumed = programs.length === 0 ? undefined : new Set(programs.map(({ callId }) => callId));
+  const denied = withDeniedCalls(items, answers);
+  const opened = states.opened(conversationForModel(denied, toolset, tools.forms, isNative, resumed));
   const offered = settings.offeredTools === 'allowed' ? { ...tools, modelTools: allowedModelTools(tools) } : tools;
   const isOffline = brought.some(({ external_web_access: access }) => access === false);
   const terms: Pick<ModelRequest, 'externalWebAccess'> = isOffline ? { externalWebAccess: false } : {};

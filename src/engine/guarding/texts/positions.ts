@@ -22,8 +22,8 @@ export const UNREAD = {
   piece: {
     unread: [
       ...['id', 'type', 'role', 'status', 'phase', 'object', 'index', 'model', 'detail', 'format', 'voice'],
-      ...['call_id', 'tool_call_id', 'tool_use_id', 'item_id', 'response_id', 'file_id', 'container_id'],
-      ...['approval_request_id', 'server_label', 'server_name', 'media_type', 'mime_type'],
+      ...['call_id', 'caller_id', 'tool_call_id', 'tool_use_id', 'item_id', 'response_id', 'file_id', 'container_id'],
+      ...['approval_request_id', 'fingerprint', 'server_label', 'server_name', 'media_type', 'mime_type'],
       ...[
         'finish_reason',
         'native_finish_reason',
@@ -97,7 +97,7 @@ const PIECES = [
   ...['content', 'output', 'outputs', 'results', 'passages', 'summary', 'annotations', 'citations', 'source', 'images'],
   ...['image_url', 'video_url', 'file', 'input_audio', 'audio', 'part', 'item', 'message', 'delta'],
   ...[...REASONING_LISTS, 'content_block', 'tool_calls', 'extra_content', 'google', 'annotation', 'url_citation'],
-  ...['citation', 'container', 'choices'],
+  ...['citation', 'container', 'choices', 'caller'],
 ];
 for (const name of PIECES) members.set(name, PIECE);
 for (const name of ['function', 'custom', 'function_call']) members.set(name, CALL);

@@ -27,13 +27,18 @@ export function isServerExecuted({ owners }: Pick<TurnPlan, 'owners'>, item: Out
 
 /** The call without a result. */
 export function callItem(plan: TurnPlan, call: OpenToolCall, status: ItemStatus): OutputItem {
-  return presentedAs(plan, call).item(presentedCall(call), status);
+  return withFields(presentedAs(plan, call).item(presentedCall(call), status), call);
 }
 
 /** The call with its result, where one item shows both. */
 export function finishedItem(plan: TurnPlan, call: PendingToolCall, result: ToolCallResult): OutputItem {
   const kind = presentedAs(plan, call);
-  return kind.finished?.(presentedCall(call), result) ?? kind.item(presentedCall(call), 'completed');
+  return withFields(kind.finished?.(presentedCall(call), result) ?? kind.item(presentedCall(call), 'completed'), call);
+}
+
+/** Not every type of call writes further fields itself. */
+function withFields(item: OutputItem, { fields }: OpenToolCall): OutputItem {
+  return fields === undefined ? item : { ...item, ...fields };
 }
 
 function presentedCall(call: OpenToolCall): ShownCall {

@@ -20,6 +20,7 @@ import {
   closeCall,
   failPending,
   requestApproval,
+  resumeProgram,
   writeApproved,
   writeCall,
   writePartialImage,
@@ -132,6 +133,8 @@ function takeControl(draft: Draft, input: Exclude<TurnInput, ModelEvent>): void 
   switch (input.type) {
     case 'call-approved':
       return writeApproved(draft, input);
+    case 'program-resumed':
+      return resumeProgram(draft, input);
     case 'tool-result':
       return writeResult(draft, input);
     case 'partial-image':

@@ -53,6 +53,8 @@ export interface TurnPlan extends CallRules {
    * out.
    */
   readonly seal?: ((state: unknown) => string) | undefined;
+  /** What a program's item carries so that it can go on later, in any process; without it programs cannot. */
+  readonly fingerprint?: ((call: { readonly callId: string; readonly input: string }) => string) | undefined;
   /** Seals a whole thought, with its state if it has one; without `sealThought` a thought leaves as its text alone. */
   readonly sealThought?: ((thought: string, state?: unknown) => string) | undefined;
 }
@@ -111,7 +113,7 @@ export interface OpenToolCall {
   unread?: string;
   /** The id of the approval request by which the user approved it. */
   readonly approvalRequestId?: string;
-  /** Further fields of a client's call, as the model server shows them. */
+  /** Further fields of its item: those of a client's call as the model server shows them, and the program that made the call. */
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 

@@ -8,6 +8,10 @@ import type { PartialImage, ToolCallResult } from '../../../protocol/items.ts';
 export interface RoundCall {
   readonly name: string;
   readonly arguments: string;
+  /** The id of the call, for those who ask for it. */
+  readonly callId?: string;
+  /** Whether it has run before and goes on: it counts once. Default: false. */
+  readonly hasBegun?: boolean;
 }
 
 /** The limits of the rounds. */
@@ -26,11 +30,13 @@ export type RoundsEnd = Extract<
 export interface ToolRounds<Call extends RoundCall> {
   /**
    * Runs the calls of one round; calls past a limit receive an answer but are not run. `onPartialImage` receives the
-   * unfinished images of those that run.
+   * unfinished images of those that run. With `isInner` they go on with a round, as the calls of a program: the same call may be
+   * repeated, and no other round is counted.
    */
   run(
     calls: readonly Call[],
     onPartialImage?: (call: Call, image: PartialImage) => void,
+    isInner?: boolean,
   ): AsyncGenerator<{ readonly call: Call; readonly outcome: ToolCallResult }>;
   /** Counts a round in which the model made only calls that it may not make; `outputs` are what it is told, call by call. */
   refuse(calls: readonly RoundCall[], outputs: readonly string[]): void;

@@ -1,9 +1,17 @@
 /** Writes tool calls: their arguments, and the results of server-run tools. */
 
-import type { ApprovedCall, CallRefusal, TurnInput } from '../../../protocol/events.ts';
-import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolCallResult } from '../../../protocol/items.ts';
+import type { ToolOwner } from '../../../ports/toolset.ts';
+import type { ApprovedCall, CallRefusal, ResumedProgram, TurnInput } from '../../../protocol/events.ts';
+import type {
+  InnerCall,
+  ItemStatus,
+  ListedTool,
+  McpApprovalRequestItem,
+  ToolCallResult,
+} from '../../../protocol/items.ts';
 import { objectIn } from '../../../protocol/json/json-text.ts';
 import type { WrittenToolCallKind } from '../../../protocol/tool-calls/kind.ts';
+import { programCaller } from '../../../protocol/tool-calls/program-call.ts';
 import { INTERNAL_ERROR, protocolError } from '../../../protocol/tool-calls/results/call-error.ts';
 import { SharedMap } from '../data/shared-list.ts';
 import { FIELD_START, readField } from '../data/text-field.ts';
@@ -11,7 +19,14 @@ import { callItem, clientTool, finishedItem, presentedAs } from './call-items.ts
 import { callRefusal, type RefusedCall } from './call-permission.ts';
 import { withFiles } from './cited-files.ts';
 import { withPages } from './cited-pages.ts';
-import { type Draft, isCutOff, type OpenToolCall, type ToolCallAwaitingApproval, type WaitingCall } from './state.ts';
+import {
+  type Draft,
+  isCutOff,
+  type OpenToolCall,
+  type PendingToolCall,
+  type ToolCallAwaitingApproval,
+  type WaitingCall,
+} from './state.ts';
 import { growWaiting, waitingCall } from './waiting-output.ts';
 import { announce, closeItem, closeWriting, countItem, nextItemId } from './write-text.ts';
 
@@ -179,9 +194,12 @@ function emitState(draft: Draft, call: OpenToolCall, stage: keyof WrittenToolCal
 export function closeCall(draft: Draft, open: OpenToolCall, status: ItemStatus): void {
   const field = inputField(draft, open);
   if (!field && status === 'completed' && open.arguments.trim() === '') writeArguments(draft, open, '{}');
-  const call = field ? withWholeInput(draft, open, field, status) : open;
-  const { index, id: itemId, input, owner } = call;
-  const { type, runBy, argumentsEvent } = presentedAs(draft.plan, call);
+  const whole = field ? withWholeInput(draft, open, field, status) : open;
+  const { index, id: itemId, input, owner } = whole;
+  const kind = presentedAs(draft.plan, whole);
+  const { type, argumentsEvent } = kind;
+  const fingerprint = type === 'program' && status === 'completed' ? draft.plan.fingerprint?.(whole) : undefined;
+  const call = fingerprint === undefined ? whole : { ...whole, fields: { ...whole.fields, fingerprint } };
   const ended = { index, itemId, call: type, name: clientTool(call).name, arguments: field ? input : call.arguments };
   if (argumentsEvent !== undefined) draft.events.push({ type: 'arguments-end', sequence: draft.sequence++, ...ended });
   if (owner && status === 'completed') {
@@ -189,9 +207,14 @@ export function closeCall(draft: Draft, open: OpenToolCall, status: ItemStatus):
     const run = field ? JSON.stringify({ [field]: input }) : call.arguments;
     draft.pending = draft.pending.with(index, { ...call, owner, arguments: run });
     emitState(draft, call, 'running');
-    if (runBy !== 'client') return;
+    if (!endsBeforeResult(kind)) return;
   }
   closeItem(draft, index, callItem(draft.plan, call, status));
+}
+
+/** Whether the item of such a call has ended when it runs. */
+function endsBeforeResult({ runBy, endsBeforeResult: ends }: WrittenToolCallKind): boolean {
+  return runBy === 'client' || ends === true;
 }
 
 /** Input in another form than requested still counts as the text. */
@@ -210,9 +233,49 @@ function withWholeInput(draft: Draft, call: OpenToolCall, field: string, status:
 const APPROVED = -1;
 
 /** Shows a call that the user has approved, which then waits for its result. */
-export function writeApproved(draft: Draft, { name, arguments: text, approvalRequestId }: ApprovedCall): void {
-  const call = showCall(draft, APPROVED, name, undefined, approvalRequestId);
+export function writeApproved(draft: Draft, { name, arguments: text, approvalRequestId, program }: ApprovedCall): void {
+  const head = program === undefined ? undefined : { fields: programCaller(program) };
+  const call = showCall(draft, APPROVED, name, head, approvalRequestId);
   closeCall(draft, writeArguments(draft, call, text), 'completed');
+}
+
+/** The program waits for its next result; its item is that of an earlier turn. */
+export function resumeProgram(draft: Draft, { index, name, callId, code }: ResumedProgram & { index: number }): void {
+  const owner = draft.plan.owners.get(name);
+  if (!owner) return;
+  const nothing = { bytes: 0, input: code, reading: FIELD_START, form: undefined };
+  const call = {
+    toolCallIndex: index,
+    index,
+    id: '',
+    callId,
+    name,
+    owner,
+    arguments: JSON.stringify({ code }),
+    ...nothing,
+  };
+  draft.callIds = draft.callIds.with(callId, true);
+  draft.pending = draft.pending.with(index, call);
+}
+
+/** Not the number of any model's call, either. */
+const INNER = -2;
+
+/**
+ * Shows the calls of a program. Those of the server wait for their results, and the program for them; it is not pending while it waits for
+ * the client, who must run one of them or approve it.
+ */
+function writeInnerCalls(draft: Draft, program: PendingToolCall, calls: readonly InnerCall[]): void {
+  const caller = programCaller(program.callId);
+  let waitsForClient = false;
+  for (const { name, arguments: text } of calls) {
+    const owner = draft.plan.owners.get(name);
+    draft.bytes += Buffer.byteLength(text);
+    if (!owner || owner.needsApproval) waitsForClient = true;
+    if (owner?.needsApproval) requestOne(draft, owner, text, caller);
+    else closeCall(draft, writeArguments(draft, showCall(draft, INNER, name, { fields: caller }), text), 'completed');
+  }
+  if (waitsForClient) draft.pending = draft.pending.without(program.index);
 }
 
 /** Requests the user's approval of the calls that need it; those of a truncated model are left out. */
@@ -224,30 +287,43 @@ export function requestApproval(draft: Draft, isWhole: boolean): void {
       draft.events.push({ type: 'call-dropped', name: owner.name, why: 'cut_off' });
       continue;
     }
-    const index = draft.output.size;
-    const item: McpApprovalRequestItem = {
-      id: nextItemId(draft, 'mcpr'),
-      type: 'mcp_approval_request',
-      arguments: text.trim() === '' ? '{}' : text,
-      name: owner.name,
-      server_label: owner.server,
-    };
-    announce(draft, item);
-    closeItem(draft, index, item);
+    requestOne(draft, owner, text);
   }
+}
+
+function requestOne(
+  draft: Draft,
+  owner: ToolOwner,
+  text: string,
+  caller: Partial<ReturnType<typeof programCaller>> = {},
+): void {
+  closeWriting(draft, 'completed');
+  const index = draft.output.size;
+  const item: McpApprovalRequestItem = {
+    id: nextItemId(draft, 'mcpr'),
+    type: 'mcp_approval_request',
+    arguments: text.trim() === '' ? '{}' : text,
+    name: owner.name,
+    server_label: owner.server,
+    ...caller,
+  };
+  announce(draft, item);
+  closeItem(draft, index, item);
 }
 
 /** Shows the result of a pending call; a result without a pending call is ignored. */
 export function writeResult(draft: Draft, { index, ...result }: ToolCallResult & { readonly index: number }): void {
   const call = draft.pending.get(index);
   if (!call) return;
+  if (result.calls) return writeInnerCalls(draft, call, result.calls);
   draft.pending = draft.pending.without(index);
   draft.bytes += Buffer.byteLength(result.image?.result ?? '');
   for (const { modelName } of result.found ?? []) draft.found = draft.found.with(modelName, modelName);
   if (result.passages) draft.files = withFiles(draft.files, result.passages);
   if (result.results) draft.pages = withPages(draft.pages, result.results);
-  const { runBy, outputItem } = presentedAs(draft.plan, call);
-  if (runBy !== 'client') {
+  const kind = presentedAs(draft.plan, call);
+  const { outputItem } = kind;
+  if (!endsBeforeResult(kind)) {
     emitState(draft, call, result.failed ? 'failed' : 'completed');
     closeItem(draft, index, finishedItem(draft.plan, call, result));
   }
@@ -282,7 +358,7 @@ export function abandonPending(draft: Draft): void {
   draft.pending = NOTHING;
   for (const call of pending.values()) {
     // The item of such a call has ended already.
-    if (presentedAs(draft.plan, call).runBy !== 'client')
+    if (!endsBeforeResult(presentedAs(draft.plan, call)))
       closeItem(draft, call.index, callItem(draft.plan, call, 'incomplete'));
   }
 }

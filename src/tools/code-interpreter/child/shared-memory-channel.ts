@@ -1,6 +1,9 @@
 /** The only way out of the code's realm: memory shared with the process, so that the realm holds no function or object of Node. */
 import { FRAME_BYTES, KINDS, type Kind } from '../shared/kinds.ts';
 
+/** Kept from the code, which may put anything in their place, or not have them. */
+const { load, store, notify } = Atomics;
+
 /** The cells of the memory: whether there is a frame, its kind and its length; its bytes come after them. */
 const STATE = 0;
 export const KIND = 1;
@@ -39,13 +42,13 @@ export function openChannel(): SharedMemoryChannel {
 
 /** Sets the state and notifies the other side of the memory. */
 export function publishState(state: number, cells: Int32Array<SharedArrayBuffer>): void {
-  Atomics.store(cells, STATE, state);
-  Atomics.notify(cells, STATE);
+  store(cells, STATE, state);
+  notify(cells, STATE);
 }
 
 /** Resolves when the other side has changed the state. */
 export async function waitWhileState(state: number, cells: Int32Array<SharedArrayBuffer>): Promise<void> {
-  while (Atomics.load(cells, STATE) === state) await waitAsync(cells, STATE, state).value;
+  while (load(cells, STATE) === state) await waitAsync(cells, STATE, state).value;
 }
 
 /** Waits until the cell is notified or the timeout expires. */

@@ -37,15 +37,36 @@ let wrapper: Promise<Wrapper> | undefined;
 const sandboxes = new Map<string, Promise<Bubblewrap>>();
 
 /** The command line of a container's process. Rejects if the isolation does not work on this system. */
-export async function pyodideLaunch(folder: string, limits: PyodideLimits, isolation: Isolation): Promise<Launch> {
+export function pyodideLaunch(folder: string, limits: PyodideLimits, isolation: Isolation): Promise<Launch> {
+  const { outputBytes, fileBytes, files, memoryMb } = limits;
+  const inside: ChildLimits = { wasmBytes: (memoryMb - BASE_MB) * MIB, outputBytes, fileBytes, files };
+  return childLaunch({ folder, inside: JSON.stringify(inside), memoryMb }, isolation);
+}
+
+/** The command line of a program's process. Rejects as `pyodideLaunch` does. */
+export function programLaunch(memoryMb: number, isolation: Isolation): Promise<Launch> {
+  return childLaunch({ folder: undefined, inside: '{}', memoryMb }, isolation);
+}
+
+/** What runs in the process. */
+interface ChildCode {
+  /** Of Pyodide; undefined for programs in JavaScript. */
+  readonly folder: string | undefined;
+  /** Its own limits, as JSON. */
+  readonly inside: string;
+  readonly memoryMb: number;
+}
+
+async function childLaunch(code: ChildCode, isolation: Isolation): Promise<Launch> {
+  const { folder } = code;
   if (isolation.name === 'process-only') {
     wrapper ??= strongestWrapper();
     const { prefix, ...achieved } = await wrapper;
-    const args = nodeArgs({ pyodide: folder, child: CHILD_FOLDER }, limits);
+    const args = nodeArgs({ pyodide: folder, child: CHILD_FOLDER }, code);
     const command =
       process.platform === 'win32'
         ? { command: process.execPath, args }
-        : inShell([...prefix, process.execPath, ...args], limits);
+        : inShell([...prefix, process.execPath, ...args], code);
     return { ...achieved, ...command, inherited: await inheritedDescriptors() };
   }
   const { program, arch } = isolation;
@@ -61,9 +82,10 @@ export async function pyodideLaunch(folder: string, limits: PyodideLimits, isola
     // Declares to Node that the scripts are modules.
     [join(SCRIPTS, 'package.json'), '/sandbox/package.json'],
     [CHILD_FOLDER, PLACES.child],
-    [folder, PLACES.pyodide],
+    ...(folder === undefined ? [] : [[folder, PLACES.pyodide] as const]),
   ];
-  const command = inShell([...prefix(binds), NODE, ...nodeArgs(PLACES, limits)], limits);
+  const places = folder === undefined ? { ...PLACES, pyodide: undefined } : PLACES;
+  const command = inShell([...prefix(binds), NODE, ...nodeArgs(places, code)], code);
   return { ...command, filter, diesWithHost: true, ownNetwork: true, inherited: await inheritedDescriptors() };
 }
 
@@ -76,7 +98,7 @@ const SLACK_MB = 512;
 const CPU_SECONDS = 3600;
 
 /** Starts a command from a shell that sets limits: no core files, no disk files, few descriptors, and limited data and processor time. */
-function inShell(command: readonly string[], { memoryMb }: PyodideLimits): Command {
+function inShell(command: readonly string[], { memoryMb }: ChildCode): Command {
   const limits = ['-c 0', '-f 0', '-n 64', `-d ${(memoryMb + SLACK_MB) * 1024}`, `-t ${CPU_SECONDS}`];
   const script = [...limits.map((limit) => `ulimit ${limit} 2>/dev/null;`), 'exec "$@"'].join(' ');
   return { command: SHELL, args: ['-c', script, 'sh', ...command] };
@@ -84,29 +106,27 @@ function inShell(command: readonly string[], { memoryMb }: PyodideLimits): Comma
 
 /** The paths that the process needs; folders end in a separator. */
 interface Places {
-  readonly pyodide: string;
+  readonly pyodide: string | undefined;
   /** The folder of the scripts. */
   readonly child: string;
 }
 
 /** The paths in the sandbox, which shows no path of the host. */
-const PLACES: Places = { pyodide: '/pyodide/', child: '/sandbox/code-interpreter/' };
+const PLACES = { pyodide: '/pyodide/', child: '/sandbox/code-interpreter/' } as const;
 
-function nodeArgs({ pyodide, child }: Places, limits: PyodideLimits): readonly string[] {
-  const { outputBytes, fileBytes, files, memoryMb } = limits;
-  const inside: ChildLimits = { wasmBytes: (memoryMb - BASE_MB) * MIB, outputBytes, fileBytes, files };
+function nodeArgs({ pyodide, child }: Places, { inside, memoryMb }: ChildCode): readonly string[] {
   return [
     '--no-warnings',
     // It denies everything without an `--allow-…` flag: network, child processes, workers and others.
     process.allowedNodeEnvironmentFlags.has('--permission') ? '--permission' : '--experimental-permission',
-    `--allow-fs-read=${pyodide}`,
+    ...(pyodide === undefined ? [] : [`--allow-fs-read=${pyodide}`]),
     `--allow-fs-read=${child}`,
     '--disallow-code-generation-from-strings',
     '--no-addons',
     '--experimental-vm-modules',
     `--max-old-space-size=${memoryMb}`,
     join(child, 'child/main.js'),
-    pyodide,
-    JSON.stringify(inside),
+    inside,
+    ...(pyodide === undefined ? [] : [pyodide]),
   ];
 }

@@ -2,7 +2,7 @@
 
 import type { ToolDefinition } from '../../../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainText } from '../../../../protocol/record.ts';
-import { isCalledByModels } from '../../../../protocol/responses/hosted-terms.ts';
+import { isCalledByModels, isCalledByPrograms } from '../../../../protocol/responses/hosted-terms.ts';
 import { FOUND } from '../../../../protocol/responses/input-items.ts';
 import type { ToolForm } from '../../../../protocol/tool-calls/kind.ts';
 import { CLIENT_CALL_KINDS, isClientTool } from '../../../../protocol/tool-calls/kinds.ts';
@@ -26,9 +26,11 @@ interface ClientTools {
   readonly repeated: readonly string[];
   /** The names of tools that the model may not call itself. */
   readonly indirect: readonly string[];
+  /** The tools that the model's programs may call, by the model's names for them. */
+  readonly programs: ReadonlyMap<string, ClientTool>;
 }
 
-const NO_TOOLS: ClientTools = { known: new Map(), unknown: [], repeated: [], indirect: [] };
+const NO_TOOLS: ClientTools = { known: new Map(), unknown: [], repeated: [], indirect: [], programs: new Map() };
 
 /** Carries the description of a namespace with each of its tools, within this file. */
 const ABOUT_NAMESPACE = 'namespace_description';
@@ -40,6 +42,7 @@ export function readClientTools(tools: readonly JsonObject[]): ClientTools {
   const unknown: JsonObject[] = [];
   const repeated: string[] = [];
   const indirect: string[] = [];
+  const programs = new Map<string, ClientTool>();
   const flat = tools.flatMap((tool): readonly JsonObject[] => {
     if (tool.type !== 'namespace' || !Array.isArray(tool.tools)) return [tool];
     const about = plainText(tool.description);
@@ -51,12 +54,13 @@ export function readClientTools(tools: readonly JsonObject[]): ClientTools {
     const earlier = known.get(name);
     // Whether the tool is what a search for the deferred one has found.
     const isFound = earlier?.deferred !== undefined && tool?.deferred === undefined;
+    if (tool && isCalledByPrograms(each) && !programs.has(name)) programs.set(name, tool);
     if (!tool) unknown.push(each);
     else if (!isCalledByModels(each)) indirect.push(name);
     else if (earlier && !isFound) repeated.push(name);
     else known.set(name, tool);
   }
-  return { known, unknown, repeated, indirect };
+  return { known, unknown, repeated, indirect, programs };
 }
 
 function readClientTool(tool: JsonObject): ClientTool | undefined {

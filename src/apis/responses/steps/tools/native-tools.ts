@@ -4,6 +4,7 @@ import type { NativeTool } from '../../../../protocol/model-request.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../../../protocol/record.ts';
 import { FOUND } from '../../../../protocol/responses/input-items.ts';
 import { requestedType } from '../../../../protocol/tool-calls/kinds.ts';
+import { PROGRAMS } from '../../../../protocol/tool-calls/program-call.ts';
 import { TOOL_SEARCH } from '../../../../protocol/tool-calls/tool-search-call.ts';
 import { readClientTools } from './client-tools.ts';
 
@@ -28,8 +29,6 @@ export interface NativeTools {
   /** Whether the server runs the model's programs, which call tools. */
   readonly runsPrograms: boolean;
 }
-
-const PROGRAMS = 'programmatic_tool_calling';
 
 /**
  * The tools of the client, of which nobody here runs the `unknown` ones. A choice that forbids hosted tools leaves them out: not

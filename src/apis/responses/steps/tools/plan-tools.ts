@@ -1,18 +1,20 @@
 /** Determines which tools the model is offered, and how it may use them. */
 
+import { type ProgramTool, withProgramTools } from '../../../../engine/programs/program-tools.ts';
 import {
   deferredOfClient,
   knownTools,
   type ModelToolset,
   modelToolset,
 } from '../../../../engine/tools/deferred-tools.ts';
-import { clientToolsOnly, toolDefinitions } from '../../../../engine/tools/toolset.ts';
+import { clientToolsOnly, definition, namesServing, toolDefinitions } from '../../../../engine/tools/toolset.ts';
 import { NO_TOOLS, type Toolset } from '../../../../ports/toolset.ts';
 import type { Item } from '../../../../protocol/items.ts';
 import type { ToolDefinition } from '../../../../protocol/model-request.ts';
 import type { Note } from '../../../../protocol/note.ts';
 import type { JsonObject } from '../../../../protocol/record.ts';
 import type { ToolForm } from '../../../../protocol/tool-calls/kind.ts';
+import { PROGRAMS } from '../../../../protocol/tool-calls/program-call.ts';
 import { TOOL_SEARCH } from '../../../../protocol/tool-calls/tool-search-call.ts';
 import { type ClientTool, readClientTools } from './client-tools.ts';
 import { type NativeTools, type NativeTypes, nativeTools } from './native-tools.ts';
@@ -34,6 +36,8 @@ export interface ToolPlan extends Pick<ResolvedChoice, 'toolChoice' | 'allowed'>
   readonly known: ReadonlySet<string>;
   /** The tools that it may not call, whatever the choice says; undefined for none. */
   readonly denied: ReadonlySet<string> | undefined;
+  /** What the model's programs may call, by the model's names; undefined if it may write none. */
+  readonly programs: ReadonlyMap<string, ProgramTool> | undefined;
   /** What a server that takes tools as they are receives of them; undefined if the model's server does not. */
   readonly native: NativeTools | undefined;
 }
@@ -67,10 +71,12 @@ export function planTools(input: ToolPlanInput, toolset: Toolset, note: (note: N
 }
 
 /** The plan of any request, with tools or without. */
-export function buildToolPlan(input: ToolPlanInput, toolset: Toolset, note: (note: Note) => void): ToolPlan {
+export function buildToolPlan(input: ToolPlanInput, listed: Toolset, note: (note: Note) => void): ToolPlan {
   const { tools, additional = [], choice, conversation = [], denied } = input;
-  const clientTools = clientToolsOnly([...tools, ...additional], toolset);
-  const { known: own, unknown, repeated, indirect } = readClientTools(clientTools);
+  const clientTools = clientToolsOnly([...tools, ...additional], listed);
+  const { known: own, unknown, repeated, indirect, programs: ofPrograms } = readClientTools(clientTools);
+  const toolset = withoutIdlePrograms(listed, ofPrograms, note);
+  const runsPrograms = toolset.size > 0 && namesServing(toolset, PROGRAMS).length > 0;
   const native = input.native && nativeTools(clientTools, unknown, choice, input.native);
   const noteDropped = (message: string) => note({ code: 'tool_dropped', message });
   for (const tool of unknown) {
@@ -79,7 +85,7 @@ export function buildToolPlan(input: ToolPlanInput, toolset: Toolset, note: (not
   }
   for (const name of repeated) noteDropped(`Two tools are called '${name}'; the model is offered the first.`);
   if (!native?.runsPrograms) {
-    for (const name of indirect)
+    for (const name of runsPrograms ? [] : indirect.filter((each) => !own.has(each)))
       noteDropped(`'allowed_callers' does not let the model itself call '${name}'; it is not offered.`);
   }
 
@@ -104,13 +110,20 @@ export function buildToolPlan(input: ToolPlanInput, toolset: Toolset, note: (not
   );
 
   const modelTools: ToolDefinition[] = [];
-  const forms = own.size === 0 ? NO_FORMS : new Map<string, ToolForm>();
-  for (const [name, { definition, form }] of own) {
+  const forms = own.size === 0 && !runsPrograms ? NO_FORMS : new Map<string, ToolForm>();
+  for (const [name, { definition: tool, form }] of own) {
     const isDeferred = deferred.has(name);
-    if (!isDeferred || found.has(name)) modelTools.push(definition);
+    if (!isDeferred || found.has(name)) modelTools.push(tool);
     forms.set(name, isDeferred && form.namespace === undefined ? { ...form, isFound: true } : form);
   }
-  modelTools.push(...toolDefinitions(offer.toolset, offer.known));
+  const isFound = (name: string) => !deferred.has(name) || found.has(name);
+  const programs = runsPrograms
+    ? programTools({ own, ofPrograms, toolset: offer.toolset, allowed: resolved.allowed, isFound })
+    : undefined;
+  for (const [name, { form }] of programs ? ofPrograms : []) if (!own.has(name)) forms.set(name, form);
+  const [programName] = programs ? namesServing(toolset, PROGRAMS) : [];
+  for (const tool of toolDefinitions(offer.toolset, offer.known))
+    modelTools.push(programs && tool.name === programName ? withProgramTools(tool, programs) : tool);
 
   // A search that has nothing to find cannot be forced.
   const { toolChoice, allowed } = resolved;
@@ -127,16 +140,64 @@ export function buildToolPlan(input: ToolPlanInput, toolset: Toolset, note: (not
     ...offer,
     toolChoice: isForceable ? toolChoice : undefined,
     allowed: searchesAllowed ? new Set([...allowed, TOOL_SEARCH]) : allowed,
-    denied,
+    denied: programs ? withoutDirectCalls(denied, indirect, own, offer.toolset) : denied,
+    programs,
     native,
   };
+}
+
+/** Without the tool that runs programs, if these could call nothing. */
+function withoutIdlePrograms(toolset: Toolset, ofPrograms: { size: number }, note: (note: Note) => void): Toolset {
+  const names = toolset.size === 0 ? [] : namesServing(toolset, PROGRAMS);
+  if (names.length === 0 || ofPrograms.size > 0 || [...toolset.values()].some(({ programs }) => programs))
+    return toolset;
+  const message = "No tool has 'programmatic' among its 'allowed_callers', so the model is offered no programs.";
+  note({ code: 'tool_dropped', message });
+  return new Map([...toolset].filter(([name]) => !names.includes(name)));
+}
+
+/** What decides which tools programs may call. */
+interface ProgramToolSources {
+  readonly own: ReadonlyMap<string, ClientTool>;
+  readonly ofPrograms: ReadonlyMap<string, ClientTool>;
+  readonly toolset: Toolset;
+  readonly allowed: ReadonlySet<string> | undefined;
+  /** Whether the model knows a tool that it must find first. */
+  readonly isFound: (name: string) => boolean;
+}
+
+/** The tools that programs may call: a search and a program are not among them, whatever the request says. */
+function programTools({ own, ofPrograms, toolset, allowed, isFound }: ProgramToolSources) {
+  const programs = new Map<string, ProgramTool>();
+  const isAllowed = (name: string) => (allowed?.has(name) ?? true) && isFound(name);
+  for (const [name, { definition: tool, form }] of ofPrograms) {
+    if (isAllowed(name) && form.kind !== 'tool_search')
+      programs.set(name, { definition: tool, isListed: own.has(name) });
+  }
+  for (const [name, entry] of toolset) {
+    const isInner = entry.search === undefined && entry.tool.requestedBy !== PROGRAMS;
+    if (entry.programs && isInner && isAllowed(name))
+      programs.set(name, { definition: definition(name, entry), isListed: entry.programs === 'also' });
+  }
+  return programs;
+}
+
+/** The tools that the model may not call, with those that are for its programs alone. */
+function withoutDirectCalls(
+  denied: ReadonlySet<string> | undefined,
+  indirect: readonly string[],
+  own: { has(name: string): boolean },
+  toolset: Toolset,
+): ReadonlySet<string> {
+  const ofServer = [...toolset].flatMap(([name, { programs }]) => (programs === 'only' ? [name] : []));
+  return new Set([...(denied ?? []), ...indirect.filter((name) => !own.has(name)), ...ofServer]);
 }
 
 /** The client's tools that the model must find first. */
 function deferredClientTools(own: ReadonlyMap<string, ClientTool>): Toolset {
   return new Map(
-    [...own].flatMap(([name, { definition, form, deferred, namespaceDescription }]) =>
-      deferred ? [[name, deferredOfClient(definition, deferred, form.namespace, namespaceDescription)]] : [],
+    [...own].flatMap(([name, { definition: tool, form, deferred, namespaceDescription }]) =>
+      deferred ? [[name, deferredOfClient(tool, deferred, form.namespace, namespaceDescription)]] : [],
     ),
   );
 }

@@ -3,12 +3,13 @@
 import type { z } from 'zod';
 import type { RemoteServer, RemoteServers } from '../../../../ports/remote-servers.ts';
 import type { ProvidedTool } from '../../../../ports/tool-provider.ts';
+import type { ToolsetEntry } from '../../../../ports/toolset.ts';
 import { ApiError, type ErrorCode } from '../../../../protocol/errors.ts';
 import { lazily } from '../../../../protocol/json/lazy-schema.ts';
 import { zod } from '../../../../protocol/json/packages.cjs';
 import { listSchema, textPairs } from '../../../../protocol/json/schema-kinds.ts';
 import type { JsonObject } from '../../../../protocol/record.ts';
-import { unsupportedTerms } from '../../../../protocol/responses/hosted-terms.ts';
+import { isCalledByModels, isCalledByPrograms, unsupportedTerms } from '../../../../protocol/responses/hosted-terms.ts';
 import { invalid } from '../../../../protocol/responses/invalid.ts';
 
 /** One server that a request names, and its terms for the tools. */
@@ -22,6 +23,8 @@ export interface ServerEntry {
   readonly isFiltered: boolean;
   readonly allows: (tool: ProvidedTool) => boolean;
   readonly needsApproval: (tool: ProvidedTool) => boolean;
+  /** Whether the model's programs may call its tools, beside the model or alone. */
+  readonly programs: ToolsetEntry['programs'];
   /** Whether the model must find the tool first; undefined leaves that to its provider. */
   readonly defers: (tool: ProvidedTool) => boolean | undefined;
 }
@@ -29,6 +32,8 @@ export interface ServerEntry {
 /** The settings that decide which servers a request may name. */
 interface ServerSettings {
   readonly remoteMcp?: RemoteServers | undefined;
+  /** Whether the model's programs run here. Default: false. */
+  readonly runsPrograms?: boolean;
 }
 
 const filterSchema = lazily((z) =>
@@ -81,7 +86,7 @@ const MAX_URLS = 16;
 export function serverEntries(
   tools: readonly JsonObject[],
   hosted: ReadonlyMap<string, boolean>,
-  { remoteMcp }: ServerSettings,
+  { remoteMcp, runsPrograms = false }: ServerSettings,
 ): readonly ServerEntry[] {
   const urls = remoteMcp ? tools.filter((tool) => tool.type === 'mcp' && tool.server_url).length : 0;
   if (urls > MAX_URLS) {
@@ -96,7 +101,7 @@ export function serverEntries(
       if (tool.server_url || tool.connector_id || tool.tunnel_id) continue;
       if (typeof tool.server_label !== 'string' || !hosted.has(tool.server_label)) continue;
     }
-    entries.push(readServerEntry(tool, index, hosted));
+    entries.push(readServerEntry(tool, index, hosted, runsPrograms));
   }
   for (const { label, param } of entries) {
     if (labels.has(label))
@@ -108,7 +113,12 @@ export function serverEntries(
   return entries;
 }
 
-function readServerEntry(tool: JsonObject, index: number, hosted: ReadonlyMap<string, boolean>): ServerEntry {
+function readServerEntry(
+  tool: JsonObject,
+  index: number,
+  hosted: ReadonlyMap<string, boolean>,
+  runsPrograms: boolean,
+): ServerEntry {
   const { success, data, error } = entrySchema().safeParse(tool);
   if (!success) throw invalid(error.issues, tool, ['tools', index]);
   const { server_label: label, server_url: url, connector_id: connector, tunnel_id: tunnel } = data;
@@ -116,7 +126,7 @@ function readServerEntry(tool: JsonObject, index: number, hosted: ReadonlyMap<st
   const fault: Fault = (code, field, message) => new ApiError(code, message, { param: `${param}.${field}` });
   if (connector) throw fault('unsupported_parameter', 'connector_id', NO_CONNECTORS);
   if (tunnel) throw fault('unsupported_parameter', 'tunnel_id', NO_TUNNELS);
-  const [unsupported] = unsupportedTerms(tool);
+  const [unsupported] = unsupportedTerms(tool, runsPrograms);
   if (unsupported !== undefined)
     throw fault('unsupported_parameter', unsupported, `Nothing here keeps to '${unsupported}' of a tool.`);
   refuseLongEntry(data, fault);
@@ -138,7 +148,8 @@ function readServerEntry(tool: JsonObject, index: number, hosted: ReadonlyMap<st
       throw fault('invalid_value', 'server_label', `This server has no tools under the label '${label}'.`);
   }
   const remote = url ? { label, url, headers: remoteHeaders(data, fault), param } : undefined;
-  return { label, param, remote, ...entryTerms(data) };
+  const programs = !isCalledByPrograms(tool) ? undefined : isCalledByModels(tool) ? 'also' : 'only';
+  return { label, param, remote, programs, ...entryTerms(data) };
 }
 
 type Fault = (code: ErrorCode, field: string, message: string) => ApiError;

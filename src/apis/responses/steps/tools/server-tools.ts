@@ -5,6 +5,7 @@ import { listTools } from '../../../../engine/tools/toolset.ts';
 import type { Toolset, ToolsetEntry } from '../../../../ports/toolset.ts';
 import { ApiError } from '../../../../protocol/errors.ts';
 import type { JsonObject } from '../../../../protocol/record.ts';
+import { PROGRAMS } from '../../../../protocol/tool-calls/program-call.ts';
 import { noteReporter, type PrepareSettings } from '../../../endpoint/prepare.ts';
 import { type ServerEntry, serverEntries } from './server-entries.ts';
 
@@ -21,7 +22,8 @@ export async function withNamedServers(
   { named, own, hosted }: RequestedTools,
   settings: PrepareSettings,
 ): Promise<readonly ToolsetEntry[]> {
-  const entries = serverEntries(named, serverLabels(hosted), settings);
+  const { remoteMcp } = settings;
+  const entries = serverEntries(named, serverLabels(hosted), { remoteMcp, runsPrograms: runPrograms(hosted) });
   if (entries.length === 0) return hosted;
   for (const [name, { form }] of own) {
     if (!name.startsWith('mcp__') || form.namespace !== undefined) continue;
@@ -40,10 +42,16 @@ export async function withNamedServers(
 
 /** The tools that are already offered, on the client's terms for the host's servers. Throws `ApiError`. */
 export function toolsetOnTerms(named: readonly JsonObject[], toolset: Toolset): Toolset {
-  const entries = serverEntries(named, serverLabels([...toolset.values()]), {});
+  const tools = [...toolset.values()];
+  const entries = serverEntries(named, serverLabels(tools), { runsPrograms: runPrograms(tools) });
   return new Map(
     [...toolset].flatMap(([name, tool]) => onClientTerms([tool], entries).map((entry) => [name, entry] as const)),
   );
+}
+
+/** Whether one of the tools runs the model's programs. */
+function runPrograms(tools: readonly ToolsetEntry[]): boolean {
+  return tools.some(({ tool }) => tool.requestedBy === PROGRAMS);
 }
 
 /** The labels of the servers, and whether requests may name each: one tool that they may not name is enough. */
@@ -73,7 +81,8 @@ function onClientTerms(tools: readonly ToolsetEntry[], entries: readonly ServerE
     if (!terms) return [entry];
     if (!terms.allows(tool)) return [];
     const deferred = terms.defers(tool) ?? false;
-    const withApproval: ToolsetEntry = terms.needsApproval(tool) ? { ...entry, needsApproval: true } : entry;
+    const approved: ToolsetEntry = terms.needsApproval(tool) ? { ...entry, needsApproval: true } : entry;
+    const withApproval = terms.programs ? { ...approved, programs: terms.programs } : approved;
     // Else the same object, by which the search knows the tool's words.
     if (deferred === (tool.deferred ?? false)) return [withApproval];
     return [{ ...withApproval, tool: { ...tool, deferred } }];

@@ -7,6 +7,7 @@ import type { ToolChoice } from '../../../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../../../protocol/record.ts';
 import { refuseLong } from '../../../../protocol/responses/invalid.ts';
 import { CLIENT_CALL_KINDS, isClientTool } from '../../../../protocol/tool-calls/kinds.ts';
+import { PROGRAMS } from '../../../../protocol/tool-calls/program-call.ts';
 import { TOOL_SEARCH } from '../../../../protocol/tool-calls/tool-search-call.ts';
 import { modelToolName } from './client-tools.ts';
 import { isSameHostedTool } from './native-tools.ts';
@@ -47,6 +48,9 @@ export function resolveToolChoice(choice: unknown, tools: ChoiceTools): Resolved
   if (type === 'allowed_tools') return allowedTools(choice, tools);
   // What it finds may be called, too.
   if (type === TOOL_SEARCH && toolset.get(TOOL_SEARCH)?.search) return { ...ANY, toolChoice: { name: TOOL_SEARCH } };
+  // What it calls may be called, too.
+  const [programs] = type === PROGRAMS ? namesServing(toolset, PROGRAMS) : [];
+  if (programs !== undefined) return { ...ANY, toolChoice: { name: programs } };
   const isHosted = hosted.some((tool) => isSameHostedTool(choice, tool));
   if (type === 'mcp' || namesServing(toolset, type).length > 0 || isHosted)
     return allowedTools({ tools: [choice], mode: 'required' }, tools);

@@ -1,0 +1,89 @@
+/** Programs as OpenAI's agents SDK asks for them: the replenishment plan of its examples, over any model. */
+import { Agent, OpenAIProvider, programmaticToolCallingTool, Runner, tool } from '@openai/agents';
+import { z } from 'zod';
+import type { ToolProvider } from '../../src/ports/tool-provider.ts';
+import { programs } from '../../src/tools/code-interpreter/index.ts';
+import { calls, says, withTools } from '../engine/tools/support.ts';
+import { PATIENCE } from '../tools/code-interpreter/support.ts';
+import { ended, lastSent } from './hosted-tools.ts';
+
+const UNITS: Readonly<Record<string, readonly [stock: number, demand: number, inbound: number]>> = {
+  lamp: [12, 18, 4],
+  keyboard: [7, 16, 2],
+  dock: [22, 14, 0],
+};
+
+/** What a model writes for the plan: nine calls at once. */
+const PLAN = `
+const skus = ['lamp', 'keyboard', 'dock'];
+const calls = skus.flatMap((sku) => [tools.get_inventory({ sku }), tools.get_weekly_demand({ sku }), tools.get_inbound_units({ sku })]);
+const results = await Promise.all(calls);
+const recommendations = skus
+  .map((sku, at) => {
+    const [{ units: stock }, { units: demand }, { units: inbound }] = results.slice(3 * at, 3 * at + 3);
+    return { sku, reorderUnits: Math.max(demand + 5 - stock - inbound, 0) };
+  })
+  .filter(({ reorderUnits }) => reorderUnits > 0)
+  .sort((one, other) => other.reorderUnits - one.reorderUnits);
+text({ recommendations, totalReorderUnits: recommendations.reduce((sum, { reorderUnits }) => sum + reorderUnits, 0) });`;
+
+let provider: ToolProvider;
+beforeAll(() => {
+  provider = programs();
+});
+afterAll(() => provider.close?.());
+
+describe('@openai/agents', () => {
+  it.each([false, true])(
+    '[E-12] runs the plan of its example, streamed: %s',
+    async (stream) => {
+      await withTools({ tools: provider }, async (app) => {
+        app.fake.reply(
+          calls(['call_p', 'programmatic_tool_calling', JSON.stringify({ code: PLAN })]),
+          says('Reorder keyboards and lamps.'),
+        );
+        const ran: string[] = [];
+        const look = (name: string, at: number) =>
+          tool({
+            name,
+            description: `Returns ${name} of one SKU.`,
+            parameters: z.object({ sku: z.string() }),
+            allowedCallers: ['programmatic'],
+            outputSchema: z.object({ units: z.number() }),
+            execute: async ({ sku }) => {
+              ran.push(`${name} ${sku}`);
+              return { units: UNITS[sku]?.[at] ?? 0 };
+            },
+          });
+        const agent = new Agent({
+          name: 'planner',
+          model: 'm',
+          modelSettings: { toolChoice: 'programmatic_tool_calling' },
+          tools: [
+            look('get_inventory', 0),
+            look('get_weekly_demand', 1),
+            look('get_inbound_units', 2),
+            programmaticToolCallingTool(),
+          ],
+        });
+        const modelProvider = new OpenAIProvider({ apiKey: 'client-key', baseURL: app.url, useResponses: true });
+        const runner = new Runner({ modelProvider, tracingDisabled: true });
+        const result = await ended(runner, agent, 'What do we reorder?', stream);
+        expect([ran.length, new Set(ran).size, result.finalOutput, app.fake.requests.length]).toEqual([
+          9,
+          9,
+          'Reorder keyboards and lamps.',
+          2,
+        ]);
+        expect(JSON.parse(String(lastSent(app)[0]))).toEqual({
+          recommendations: [
+            { sku: 'keyboard', reorderUnits: 12 },
+            { sku: 'lamp', reorderUnits: 7 },
+          ],
+          totalReorderUnits: 19,
+        });
+      });
+    },
+    PATIENCE,
+  );
+});
