@@ -8,7 +8,8 @@ export function withoutPageList(md) {
   md.core.ruler.push('without-page-list', (state) => {
     if (!FIRST_PAGES.includes(state.env.relativePath)) return;
     const at = state.tokens.findIndex(
-      ({ type, content }, index) => content === HEADING && state.tokens[index - 1]?.type === 'heading_open' && type === 'inline',
+      ({ type, content }, index) =>
+        content === HEADING && state.tokens[index - 1]?.type === 'heading_open' && type === 'inline',
     );
     if (at > 0) state.tokens.length = at - 1;
   });
