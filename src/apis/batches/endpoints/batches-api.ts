@@ -105,6 +105,7 @@ export function makeBatchesApi(owner: string, options: BatchesOptions): Api {
       });
       return {
         routes,
+        describe: async () => [(await import('./description.ts')).describeBatches()],
         async drain() {
           await engine.release();
           await engine.close();
