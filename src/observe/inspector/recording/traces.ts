@@ -35,6 +35,8 @@ interface TraceLimits {
 }
 
 const MAX_SPANS = 1000;
+/** One trace may take one part in so many of the bytes of all. */
+const TRACE_SHARE = 4;
 const OWN_BYTES = 512;
 const SPAN_BYTES = 512;
 const BYTES_PER_CHARACTER = 2;
@@ -92,7 +94,7 @@ export class TraceLog {
   }
 
   private addSpan(trace: RecordedTrace, { data, error, ...span }: AgentSpan): void {
-    if (trace.spans.length >= MAX_SPANS) {
+    if (trace.spans.length >= MAX_SPANS || trace.bytes >= this.limits.maxBytes / TRACE_SHARE) {
       trace.dropped += 1;
       return;
     }

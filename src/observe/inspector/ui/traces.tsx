@@ -55,9 +55,15 @@ function TraceCard({ trace, current }: { readonly trace: Trace; readonly current
   return (
     <section class="card" aria-label={showHidden(`Trace ${title}`)}>
       <header>
-        <h3>
-          <Text of={title} />
-        </h3>
+        {current === undefined ? (
+          <h2>
+            <Text of={title} />
+          </h2>
+        ) : (
+          <h3>
+            <Text of={title} />
+          </h3>
+        )}
         <Tenant of={trace.tenant} /> <span class="mono faint">{shortenId(trace.id)}</span>
         {trace.groupId !== null && <span class="faint">group {shortenId(trace.groupId)}</span>}
         <span class="when">{trace.at === null ? '' : formatTime(trace.at)}</span>
