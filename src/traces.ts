@@ -5,4 +5,4 @@ export type { HostRequest } from './hosts/express/host-request.ts';
 export { type TracesRouterOptions, tracesRouter } from './hosts/express/traces-router.ts';
 export type { Hooks } from './ports/hooks.ts';
 export type { LogFields, Logger } from './ports/host/logger.ts';
-export type { AgentSpan, AgentTrace, TraceBatch, TraceReceiver } from './ports/traces.ts';
+export type { AgentSpan, AgentTrace, TraceBatch, TraceReceiver } from './ports/host/trace-receiver.ts';

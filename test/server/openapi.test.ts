@@ -21,6 +21,7 @@ import {
   textStream,
   toolCallStream,
 } from '../../src/testing/index.ts';
+import { tracesApi, tracesRouter } from '../../src/traces.ts';
 import { createVectorStores, memoryVectors, vectorStoresRouter } from '../../src/vector-stores.ts';
 import { listening } from '../support/listening.ts';
 
@@ -34,6 +35,7 @@ const embeddings = {
   embed: async (texts: readonly string[]) => texts.map(() => new Float32Array([1, 0])),
 };
 const key = { authorization: 'Bearer key-1', 'content-type': 'application/json' };
+const receiver = { receiveTraces: () => {} };
 let fake: FakeUpstream;
 
 beforeAll(async () => {
@@ -52,7 +54,7 @@ function parts() {
 
 function openAll(more: JsonObject = {}) {
   const { files, vectorStores, options } = parts();
-  const apis = [filesApi({ files }), vectorStores.api, batchesApi({ files })];
+  const apis = [filesApi({ files }), vectorStores.api, batchesApi({ files }), tracesApi({ receivers: [receiver] })];
   return openForWeb({ ...options, apis, basePath: '/v1', ...more });
 }
 
@@ -198,6 +200,7 @@ describe('GET /openapi.json of a router', () => {
     filesRouter: [filesRouter({ files }), '/files'],
     vectorStoresRouter: [vectorStoresRouter({ vectorStores }), '/vector_stores'],
     batchesRouter: [batchesRouter({ files, apis: [responses] }), '/batches'],
+    tracesRouter: [tracesRouter({ receivers: [receiver] }), '/traces/ingest'],
   } as const;
 
   it.each(Object.entries(routers))('[E-15] has the paths of %s alone', async (_, [router, path]) => {
@@ -467,6 +470,7 @@ describe('the schemas of answers', () => {
     await call('POST /messages/batches/:id/cancel', [orders]);
     await call('GET /messages/batches/:id/results', [orders]);
     await call('DELETE /messages/batches/:id', [orders]);
+    await call('POST /traces/ingest', [], { body: { data: [{ object: 'trace', id: 'trace_1' }] } });
     await call('DELETE /files/:id', [file]);
     expect(wrong).toEqual([]);
     expect([...operations.keys()].filter((name) => !covered.has(name))).toEqual([]);

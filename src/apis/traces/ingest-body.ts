@@ -1,6 +1,7 @@
 /** The body of `POST /traces/ingest`: traces and ended spans in one list, as the agents SDKs of both languages write them. */
+
+import type { AgentSpan, AgentTrace } from '../../ports/host/trace-receiver.ts';
 import type { Limits } from '../../ports/limits.ts';
-import type { AgentSpan, AgentTrace } from '../../ports/traces.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
 import { lazily } from '../../protocol/json/lazy-schema.ts';
 import { fields, listSchema } from '../../protocol/json/schema-kinds.ts';

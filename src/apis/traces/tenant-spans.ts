@@ -1,5 +1,5 @@
 /** Which spans have arrived: clients send a batch again whose answer they have not seen. And how many a tenant sends. */
-import type { AgentSpan } from '../../ports/traces.ts';
+import type { AgentSpan } from '../../ports/host/trace-receiver.ts';
 import { ApiError } from '../../protocol/errors.ts';
 
 /** What is remembered of a tenant, and of all together. */

@@ -7,8 +7,8 @@ import {
   type OptionCheck,
   positiveInteger,
 } from '../../ports/host/options-check.ts';
+import type { TraceReceiver } from '../../ports/host/trace-receiver.ts';
 import { requireTenant } from '../../ports/scope.ts';
-import type { TraceReceiver } from '../../ports/traces.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import type { Api, ApiHost } from '../endpoint/api.ts';
 import { endpointFor, reportError } from '../endpoint/endpoint.ts';

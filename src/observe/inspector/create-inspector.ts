@@ -1,7 +1,7 @@
 /** Keeps the last responses of routers in memory, and shows them on a page. */
 import type { IncomingMessage } from 'node:http';
 import type { Hooks } from '../../ports/hooks.ts';
-import type { TraceReceiver } from '../../ports/traces.ts';
+import type { TraceReceiver } from '../../ports/host/trace-receiver.ts';
 import { type ObservableOptions, Observer } from './observing/observer.ts';
 import { Ring } from './recording/ring.ts';
 import { TraceLog } from './recording/traces.ts';

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Attributes, SpanContext, TracerProvider } from '@opentelemetry/api';
 import { checkOptions } from '../../ports/host/options-check.ts';
-import type { AgentSpan, AgentTrace, TraceReceiver } from '../../ports/traces.ts';
+import type { AgentSpan, AgentTrace, TraceReceiver } from '../../ports/host/trace-receiver.ts';
 import { toReportedModel } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject, textOrNone } from '../../protocol/record.ts';
 import { ROOT_CONTEXT, SpanStatusCode, TraceFlags, trace } from './api.ts';

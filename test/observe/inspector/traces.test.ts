@@ -1,8 +1,12 @@
 /** Traces in the inspector: beside their responses, of their tenant alone, and bounded. */
 import { createServer } from 'node:http';
+import { batchesApi } from '../../../src/batches.ts';
+import { chatCompletionsUpstream, memoryStore, openResponses } from '../../../src/core.ts';
+import { memoryFiles } from '../../../src/files.ts';
 import { createInspector } from '../../../src/observe/inspector/index.ts';
-import type { AgentSpan } from '../../../src/ports/traces.ts';
+import type { AgentSpan } from '../../../src/ports/host/trace-receiver.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
+import { startFakeUpstream } from '../../../src/testing/index.ts';
 import { listening } from '../../support/listening.ts';
 import { startInspected } from './inspected-app.ts';
 
@@ -111,7 +115,7 @@ it('[E-17] keeps only so many spans of a trace, and bytes of all, and drops thos
   const many = Array.from({ length: 2000 }, (_, at) => span(`s${at}`, { traceId: 'long' }));
   inspector.receiveTraces({ scope: 'bob', traces: [], spans: many.slice(0, 100) });
   expect((await traces()).traces[0]?.spans.length).toBe(100);
-  const text = 'x'.repeat(4000);
+  const text = 'x'.repeat(20_000);
   for (let at = 0; at < 500; at += 1)
     inspector.receiveTraces({
       scope: 'bob',
@@ -119,7 +123,7 @@ it('[E-17] keeps only so many spans of a trace, and bytes of all, and drops thos
       spans: [span('a', { traceId: `t${at}`, data: { type: 'custom', text } })],
     });
   const found = await traces();
-  expect(found.found).toBeLessThan(40);
+  expect(found.found).toBeLessThan(10);
   inspector.receiveTraces({ scope: 'bob', traces: [], spans: many });
   // The oldest one that is kept, though much has come since.
   const rest = await traces();
@@ -180,4 +184,22 @@ it('[E-11] shows the last batches of a tenant beside its deliveries, and those o
   expect(await read('?tenant=eve')).toMatchObject({ batches: [], deliveries: [] });
   expect(await read('')).toMatchObject({ batches: null, deliveries: null, hasBatches: true, hasWebhooks: true });
   await page.close();
+});
+
+it('[E-11] takes the batches of both APIs from what batchesApi returns', async () => {
+  const fake = await startFakeUpstream();
+  const files = memoryFiles();
+  const batches = batchesApi({ files });
+  expect(await batches.recent('ada')).toEqual([]);
+  const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'none' });
+  const scope = ({ headers }: Request) => headers.get('x-tenant') ?? '';
+  const api = openResponses({ upstream, store: memoryStore(), apis: [batches], scope, logger: false });
+  const params = { model: 'fake-model', max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }] };
+  const body = JSON.stringify({ requests: [{ custom_id: 'a', params }] });
+  const headers = { 'content-type': 'application/json', 'x-tenant': 'ada' };
+  const made = await api.fetch(new Request('http://host/messages/batches', { method: 'POST', headers, body }));
+  const { id } = (await made.json()) as JsonObject;
+  expect(await batches.recent('ada')).toMatchObject([{ id, object: 'batch', endpoint: '/v1/messages' }]);
+  expect(await batches.recent('eve')).toEqual([]);
+  await Promise.all([api.close(), fake.close()]);
 });

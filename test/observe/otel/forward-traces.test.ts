@@ -6,7 +6,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { forwardTraces } from '../../../src/observe/otel/index.ts';
-import type { AgentSpan } from '../../../src/ports/traces.ts';
+import type { AgentSpan } from '../../../src/ports/host/trace-receiver.ts';
 
 const HEX = '0123456789abcdef0123456789abcdef';
 const exporter = new InMemorySpanExporter();

@@ -1,5 +1,5 @@
 /** The traces of agents that the inspector keeps: bounded together, for each tenant, and for each trace. */
-import type { AgentSpan, TraceBatch } from '../../../ports/traces.ts';
+import type { AgentSpan, TraceBatch } from '../../../ports/host/trace-receiver.ts';
 import { truncateText } from '../../../protocol/printable.ts';
 import { textOrNone } from '../../../protocol/record.ts';
 import { type BoundedText, boundedValue, NO_TEXT } from './bounded-text.ts';

@@ -1,5 +1,5 @@
 /** Traces of agents, as OpenAI's agents SDKs export them, and what receives them. */
-import type { JsonObject } from '../protocol/record.ts';
+import type { JsonObject } from '../../protocol/record.ts';
 
 /** One run of an agent's app: what its spans have in common. */
 export interface AgentTrace {
