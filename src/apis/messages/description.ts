@@ -9,7 +9,8 @@ import {
   ref,
   text,
 } from '../endpoint/operation.ts';
-import { blockSchema, messagesSchema } from './request/schema.ts';
+import { checkSchema } from './request/faults.ts';
+import { block as contentBlock, messagesSchema } from './request/schema.ts';
 
 /** The operations of `messagesRoutes`, but for the models. */
 export function describeMessages(): ApiDescription {
@@ -40,7 +41,7 @@ export function describeMessages(): ApiDescription {
     },
     schemas: {
       CreateMessage: messagesSchema(block, true),
-      MessageBlock: blockSchema(),
+      MessageBlock: checkSchema(contentBlock),
       Message: objectWith({
         ...{ id: text, type: { const: 'message' }, role: { const: 'assistant' }, model: text },
         ...{ content: listOf(objectWith({ type: text })), stop_reason: orNull(text), stop_sequence: orNull(text) },

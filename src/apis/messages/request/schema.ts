@@ -137,7 +137,8 @@ const EITHER: Readonly<Record<string, Check>> = {
   tool_search_tool_result: RESULTS,
   ...anyOf('compaction', 'fallback', 'tool_addition', 'tool_removal', 'mcp_tool_listing', 'advisor_tool_result'),
 };
-const block = tagged({ ...EITHER, ...USER_BLOCKS, ...ASSISTANT_BLOCKS });
+/** A content block of a message. */
+export const block = tagged({ ...EITHER, ...USER_BLOCKS, ...ASSISTANT_BLOCKS });
 
 const content = textOr(listOfBlocks(block));
 
@@ -301,9 +302,4 @@ export function messagesSchema(blocks: JsonObject, needsMaxTokens: boolean): Jso
     properties: { ...(properties as JsonObject), ...lists },
     required: ['messages', ...(required as readonly string[])],
   };
-}
-
-/** A content block of a message, as JSON Schema. */
-export function blockSchema(): JsonObject {
-  return checkSchema(block);
 }

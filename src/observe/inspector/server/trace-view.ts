@@ -20,7 +20,7 @@ export function traceView(ring: Ring, log: TraceLog, query: URLSearchParams) {
   const numbers = new Map<string, number>();
   for (const each of ring.newestFirst()) {
     if (each.clientId === undefined) continue;
-    const key = responseKey(each.info.scope, each.clientId);
+    const key = JSON.stringify([each.info.scope, each.clientId]);
     if (!numbers.has(key)) numbers.set(key, each.number);
   }
   return {
@@ -28,10 +28,6 @@ export function traceView(ring: Ring, log: TraceLog, query: URLSearchParams) {
     found: found.length,
     traces: found.slice(0, MAX_TRACES).map((trace) => traceEntry(trace, numbers, number !== null)),
   };
-}
-
-function responseKey(scope: string, id: string): string {
-  return JSON.stringify([scope, id]);
 }
 
 function traceEntry(trace: RecordedTrace, numbers: ReadonlyMap<string, number>, withData: boolean) {
@@ -49,7 +45,7 @@ function traceEntry(trace: RecordedTrace, numbers: ReadonlyMap<string, number>, 
         ...{ start: span.startedAt - startedAt, duration: span.endedAt - span.startedAt },
         error: error === null ? null : withoutKeys(error),
         // Only of the same tenant: a client may name any response.
-        response: responseId === undefined ? null : (numbers.get(responseKey(scope, responseId)) ?? null),
+        response: responseId === undefined ? null : (numbers.get(JSON.stringify([scope, responseId])) ?? null),
         data: { text: text.slice(0, MAX_DATA), cut: data.cut + Math.max(text.length - MAX_DATA, 0) },
       };
     }),
