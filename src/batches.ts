@@ -1,5 +1,5 @@
 /** OpenAI's and Anthropic's batches: thousands of requests in one file, answered in the background. */
-export { type BatchesOptions, batchesApi } from './apis/batches/endpoints/batches-api.ts';
+export { type BatchesApi, type BatchesOptions, batchesApi } from './apis/batches/endpoints/batches-api.ts';
 export type { BatchQuota } from './apis/batches/limits.ts';
 export type { Api, EndpointFinder } from './apis/endpoint/api.ts';
 export type { Webhooks } from './engine/webhooks/webhooks.ts';

@@ -13,6 +13,7 @@ import { type AnyScope, type ApisOptions, sharedFiles } from './apis-options.ts'
 import { apisStatusReader, type OpenStatus } from './apis-status.ts';
 import { speaksChat } from './chat-settings.ts';
 import { anthropicRoutes } from './messages-routes.ts';
+import { openApiRoute } from './openapi/openapi-route.ts';
 import { type CoreSettings, coreSettings } from './options/core-settings.ts';
 import { reportedRoute } from './reported-routes.ts';
 import { responsesRoutes } from './responses-routes.ts';
@@ -93,7 +94,9 @@ export function openApis(owner: string, given: ApisOptions<never>, scope: AnySco
     },
   });
   const others: readonly OpenApi[] = apis.map((api) => api.open(host));
-  const opened = [...models, ...others.map(serve)];
+  const described = [...models, ...others.map(serve)];
+  const document: OpenApi = { routes: options.openapi === false ? [] : [openApiRoute(() => described, settings)] };
+  const opened = [...described, serve(document)];
 
   function handle(request: ApiRequest): Promise<Reply> | undefined {
     for (const { served } of opened) {

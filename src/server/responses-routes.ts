@@ -39,5 +39,12 @@ export function responsesRoutes(settings: CoreSettings): ModelApi {
     },
     ...modelRoutes(settings),
   ];
-  return { routes, running: () => endpoints.running, drain: (options) => endpoints.drain(options) };
+  return { routes, describe, running: () => endpoints.running, drain: (options) => endpoints.drain(options) };
+}
+
+async function describe() {
+  const { describeConversations } = await import('../apis/conversations/description.ts');
+  const { describeModels } = await import('../apis/endpoint/models-description.ts');
+  const { describeResponses } = await import('../apis/responses/description.ts');
+  return [describeResponses(), describeConversations(), describeModels()];
 }

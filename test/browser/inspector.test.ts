@@ -20,6 +20,60 @@ const tools = functionTools({
   },
 });
 
+/** A trace of the tenant of requests without a header, whose texts hold this one. */
+function agentTrace(responseId: string, text: string) {
+  const times = { startedAt: 1000, endedAt: 2000, error: text || 'It failed.' };
+  const response = { type: 'response', response_id: responseId };
+  return {
+    scope: tenantOf({ headers: {} }),
+    traces: [{ id: 'trace_1', name: `Chat ${text}`, groupId: `group ${text}` }],
+    spans: [
+      {
+        ...times,
+        id: 'a',
+        traceId: 'trace_1',
+        parentId: null,
+        data: { type: 'agent', name: `Helper ${text}` },
+        responseId: undefined,
+      },
+      { ...times, id: 'b', traceId: 'trace_1', parentId: 'a', data: response, responseId },
+      {
+        ...times,
+        id: 'c',
+        traceId: 'trace_1',
+        parentId: 'a',
+        data: { type: text || 'function', text },
+        responseId: text || undefined,
+      },
+    ],
+  };
+}
+
+const counts = { total: 3, completed: 1, failed: 1 };
+/** Batches and deliveries of every tenant, whose name they hold. */
+const jobs: InspectorOptions = {
+  batches: {
+    recent: async (scope) => [
+      { id: `batch_${scope}`, endpoint: `/v1/${scope}`, status: 'in_progress', created_at: 5, request_counts: counts },
+    ],
+  },
+  webhooks: {
+    deliveries: async (scope) => [
+      {
+        ...{
+          id: 'evt_1',
+          type: `response.${scope}`,
+          subject: 'resp_1',
+          endpoint: 'https://example.org',
+          at: 5,
+          attempt: 2,
+        },
+        ...{ outcome: 'failed', status: 500, error: `It said ${scope}`, nextAt: 9 },
+      },
+    ],
+  },
+};
+
 describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
   let browser: Browser;
   let app: InspectedApp;
@@ -93,7 +147,7 @@ describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
   });
 
   it('[X-10] shows hostile texts as text', async () => {
-    const { page, open, fake, post } = await start({}, {}, { viewport: { width: 800, height: 600 } });
+    const { page, open, fake, post, inspector, rows } = await start({}, {}, { viewport: { width: 800, height: 600 } });
     const hostile = `<script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">\u202egnp.exe ${'w'.repeat(1_000_000)}`;
     fake.reply({ body: textStream(hostile) });
     await post({
@@ -101,7 +155,9 @@ describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
       input: hostile,
       metadata: { '<i>': '</pre><script>window.hacked = 1</script>' },
     });
-    for (const place of ['#/', '#/responses/1', '#/conversations', '#/upstreams']) {
+    const [row] = await rows();
+    inspector.receiveTraces({ ...agentTrace(String(row?.id), hostile.slice(0, 2000)), scope: String(row?.tenant) });
+    for (const place of ['#/', '#/responses/1', '#/conversations', '#/upstreams', '#/traces']) {
       await open(place);
       await page.reload();
       await page
@@ -196,7 +252,11 @@ describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
     ['dark', 360],
   ] as const)('[X-10] has no fault that axe finds, in %s mode at %i pixels', async (colorScheme, width) => {
     const view = { colorScheme, viewport: { width, height: 800 } };
-    const { page, open, fake, post } = await start({ playground: true }, { tools, scope: tenantOf }, view);
+    const { page, open, fake, post, inspector } = await start(
+      { playground: true, ...jobs },
+      { tools, scope: tenantOf },
+      view,
+    );
     fake.reply(
       { body: toolCallStream([{ id: 'call_1', name: 'now', arguments: '{}' }]) },
       { body: textStream('It is noon.') },
@@ -209,6 +269,7 @@ describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
     await post({ model: 'fake-model', input: 5 });
     // Each has another colour.
     for (const tenant of 'abcdefgh') await post({ model: 'fake-model', input: 'Hi' }, { 'x-tenant': tenant });
+    inspector.receiveTraces(agentTrace(id, ''));
     for (const place of [
       '',
       'responses/1',
@@ -216,6 +277,8 @@ describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
       'conversations',
       'tools',
       'upstreams',
+      'traces',
+      'jobs',
       'playground?from=1',
     ]) {
       await open(`#/${place}`);
@@ -234,6 +297,46 @@ describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
         false,
       ]);
     }
+  });
+
+  it('[E-17] shows a trace beside its response, and leads from its page to the response', async () => {
+    const { page, open, post, inspector } = await start({}, { scope: tenantOf });
+    const { id } = JSON.parse(await post({ model: 'fake-model', input: 'Hi' }));
+    await open('#/responses/1');
+    await page.locator('.title .status.completed').waitFor();
+    // It comes when the page is open already.
+    inspector.receiveTraces(agentTrace(id, ''));
+    await page.getByRole('heading', { name: 'Traces' }).waitFor();
+    expect(await page.getByRole('region', { name: 'Trace Chat' }).locator('tbody tr').allInnerTexts()).toEqual([
+      expect.stringMatching(/^agent Helper/),
+      expect.stringMatching(/^response[\s\S]*this one$/),
+      expect.stringMatching(/^function/),
+    ]);
+    await page.getByRole('link', { name: 'Traces' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('region', { name: 'Trace Chat' }).getByRole('link', { name: '1' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Hi' }).waitFor();
+  });
+
+  it('[E-11] shows the batches and deliveries of the tenant that is typed, and hostile names as text', async () => {
+    const { page, open, post } = await start(jobs, { scope: tenantOf });
+    await post({ model: 'fake-model', input: 'Hi' });
+    await open('#/jobs');
+    await page.getByLabel('Tenant').focus();
+    expect(await page.locator('datalist option').count()).toBe(1);
+    const hostile = '<img src=x onerror="window.hacked = 1">\u202egnp';
+    await page.keyboard.type(hostile);
+    await page.keyboard.press('Enter');
+    await page.getByRole('region', { name: 'Batches' }).getByText('in_progress').waitFor();
+    await page.getByRole('region', { name: 'Deliveries of webhooks' }).getByText('It said <img src=x').waitFor();
+    expect(
+      await page.evaluate(() => [
+        'hacked' in window,
+        document.querySelectorAll('main img').length,
+        document.body.innerText.includes('\u202e'),
+      ]),
+    ).toEqual([false, 0, false]);
   });
 
   it('[X-10] is used with the keyboard alone', async () => {

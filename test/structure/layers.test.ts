@@ -17,6 +17,7 @@ const RANKS: Readonly<Record<string, number>> = {
   'apis/files': 4,
   'apis/mcp': 4,
   'apis/messages': 4,
+  'apis/traces': 4,
   'apis/vector-stores': 4,
   'apis/dialects': 4,
   'apis/background': 4,

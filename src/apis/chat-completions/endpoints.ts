@@ -17,6 +17,11 @@ export function chatRoutes(settings: ChatSettings): ModelApi {
       ...storedRoutes(settings),
       ...modelRoutes(settings),
     ],
+    async describe() {
+      const { describeModels } = await import('../endpoint/models-description.ts');
+      const { describeChat } = await import('./description.ts');
+      return [describeChat(), describeModels()];
+    },
     running: () => ({ inFlight: turns.running, background: 0, waiting: turns.waiting }),
     drain: (options) => turns.drain(options),
   };

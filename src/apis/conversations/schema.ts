@@ -10,7 +10,7 @@ import { metadataSchema } from '../../protocol/responses/schema.ts';
 import { checkItems } from '../../protocol/responses/validate.ts';
 
 /** OpenAI's maximum number of items that one request may add. */
-const MAX_ITEMS = 20;
+export const MAX_ITEMS = 20;
 
 const bodySchema = lazily((z) => z.object({ metadata: metadataSchema().nullish() }));
 

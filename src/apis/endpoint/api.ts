@@ -10,6 +10,7 @@ import type { ApprovalPolicy, ToolsOf } from '../../ports/tool-provider.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import type { Reply } from '../../protocol/reply.ts';
 import type { EndpointSettings } from './endpoint.ts';
+import type { ApiDescription } from './operation.ts';
 import type { Route } from './routes.ts';
 
 /** An API to be served beside those of models, such as `filesApi({ files })`; only this package makes them. */
@@ -70,6 +71,8 @@ export interface InnerRequest {
 /** An API whose routes a host can serve: no route knows which host that is. */
 export interface OpenApi {
   readonly routes: readonly Route[];
+  /** What the OpenAPI document says of the routes, loaded and made only for it. Default: what the routes themselves tell. */
+  readonly describe?: (() => Promise<readonly ApiDescription[]>) | undefined;
   /** How errors are written that are found before an endpoint runs. Default: in OpenAI's envelope. */
   readonly envelopeOf?: EndpointSettings['envelopeOf'];
   /** Removes what it has made of an uploaded file that is deleted. */

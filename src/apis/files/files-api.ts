@@ -64,6 +64,7 @@ export function makeFilesApi(owner: string, { files, vectorStores, quota }: File
       const settings = { ...host, files, fileLimits: settled, formParser: parser };
       return {
         routes: fileRoutes(settings, slots),
+        describe: async () => [(await import('./description.ts')).describeFiles()],
         drain: slots.drain,
         status: async () => ({ ok: await isAlive(), kind: files.name, uploads: slots.running }),
         ...(vectorStores && { forgetFile: (key) => vectorStores.forgetFile(key) }),

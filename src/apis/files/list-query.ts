@@ -5,7 +5,7 @@ import type { JsonObject } from '../../protocol/record.ts';
 import { invalidField } from '../../protocol/responses/invalid.ts';
 
 /** OpenAI's largest page, which is its default as well. */
-const MAX_LIMIT = 10_000;
+export const MAX_LIMIT = 10_000;
 
 /** Throws `invalid_value` naming the parameter. */
 export function listQuery({ limit, order = 'desc', after, purpose }: JsonObject): FilePageQuery {

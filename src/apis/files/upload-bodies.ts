@@ -15,7 +15,8 @@ const MAX_PARTS = 10_000;
 /** Far longer than any expiry that is allowed. */
 const MAX_SECONDS = 999_999_999;
 
-const createSchema = lazily((z) =>
+/** The body of a new upload. */
+export const uploadSchema = lazily((z) =>
   z.object({
     bytes: z.int().min(0),
     filename: z.string().min(1),
@@ -25,7 +26,8 @@ const createSchema = lazily((z) =>
   }),
 );
 
-const completeSchema = lazily((z) =>
+/** The body that ends one. */
+export const completeSchema = lazily((z) =>
   z.object({ part_ids: z.array(z.string()).min(1).max(MAX_PARTS), md5: z.string().nullish() }),
 );
 
@@ -42,7 +44,7 @@ export interface UploadBody {
 /** Throws `ApiError` naming the field at fault. */
 export function uploadBody(given: unknown, limits: FileLimits): UploadBody {
   const body = bodyFields(given, DEFAULT_LIMITS);
-  const result = createSchema().safeParse(body);
+  const result = uploadSchema().safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
   const { bytes, filename, mime_type: contentType, purpose, expires_after: expiry } = result.data;
   if (bytes > limits.fileBytes) throw fileTooLarge(limits);

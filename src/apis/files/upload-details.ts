@@ -8,7 +8,7 @@ import type { FileLimits } from './limits.ts';
 import type { IncomingFile } from './upload-form.ts';
 
 /** The purposes of OpenAI's API that clients may name. */
-const PURPOSES: readonly string[] = ['assistants', 'batch', 'fine-tune', 'vision', 'user_data', 'evals'];
+export const PURPOSES: readonly string[] = ['assistants', 'batch', 'fine-tune', 'vision', 'user_data', 'evals'];
 
 /** OpenAI's bounds: an hour and 30 days. */
 const [MIN_SECONDS, MAX_SECONDS] = [3600, 30 * 24 * 3600];

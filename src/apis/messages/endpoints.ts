@@ -27,6 +27,11 @@ export function messagesRoutes(settings: MessagesSettings): ModelApi {
       },
       ...modelRoutes(settings),
     ],
+    async describe() {
+      const { describeModels } = await import('../endpoint/models-description.ts');
+      const { describeMessages } = await import('./description.ts');
+      return [describeMessages(), describeModels()];
+    },
     running: () => ({ inFlight: turns.running, background: 0, waiting: turns.waiting }),
     drain: (options) => turns.drain(options),
     envelopeOf,

@@ -20,7 +20,8 @@ import { createResponse } from './create.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import { unforcedChoice } from './unforced-choice.ts';
 
-const bodySchema = lazily((z) => {
+/** The body. */
+export const submitSchema = lazily((z) => {
   const output = z.object({ tool_call_id: z.string().nullish(), call_id: z.string().nullish(), output: z.unknown() });
   return z.object({
     tool_outputs: listSchema(output).refine((outputs) => outputs.length > 0, 'it must not be empty'),
@@ -28,7 +29,7 @@ const bodySchema = lazily((z) => {
   });
 });
 
-type Output = z.infer<ReturnType<typeof bodySchema>>['tool_outputs'][number];
+type Output = z.infer<ReturnType<typeof submitSchema>>['tool_outputs'][number];
 
 /** Answers with the next response. Throws `ApiError` as `createResponse` does. */
 export async function submitToolOutputs(
@@ -46,7 +47,7 @@ async function continuation(
 ): Promise<EndpointRequest> {
   const id = String(request.params.id);
   const sent = bodyFields(request.body, limits);
-  const { success, data, error } = bodySchema().safeParse(sent);
+  const { success, data, error } = submitSchema().safeParse(sent);
   if (!success) throw invalid(error.issues, sent);
   const stored = isResponseId(id) ? await fromStore(() => store.get({ scope: request.scope, id })) : undefined;
   if (!stored)

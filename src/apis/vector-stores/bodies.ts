@@ -19,7 +19,7 @@ const LONGEST_NAME = 512;
 const MOST_DAYS = 365;
 
 /** The schemas of the bodies. */
-const schemas = lazily((z) => {
+export const bodySchemas = lazily((z) => {
   const name = z.string().max(LONGEST_NAME).nullish();
   const expiry = z.object({ anchor: z.enum(['last_active_at']), days: z.int().min(1).max(MOST_DAYS) }).nullish();
   const attributes = z
@@ -74,12 +74,12 @@ const schemas = lazily((z) => {
 /** Checks a body and names the field at fault. */
 type Reader<Body> = (given: unknown, limits: Limits) => Body;
 
-type Schemas = ReturnType<typeof schemas>;
+type Schemas = ReturnType<typeof bodySchemas>;
 
 function reader<Name extends keyof Schemas>(name: Name): Reader<z.infer<Schemas[Name]>> {
   return (given, limits) => {
     const body = bodyFields(given === undefined ? {} : given, limits);
-    const result = schemas()[name].safeParse(body);
+    const result = bodySchemas()[name].safeParse(body);
     if (!result.success) throw invalid(result.error.issues, body);
     // The cast: it is the result of the schema of that name.
     return result.data as z.infer<Schemas[Name]>;

@@ -19,6 +19,7 @@ export function vectorStoresApi(vectorStores: VectorStores, storeLimits: VectorS
     files: vectorStores.files,
     open: (host) => ({
       routes: vectorStoreRoutes({ ...host, vectorStores, storeLimits }),
+      describe: async () => [(await import('./description.ts')).describeVectorStores()],
       forgetFile: (key) => vectorStores.forgetFile(key),
       drain: (options) => drainIndexing(vectorStores, options),
       status: async () => ({ ok: await isAlive(), kind: index.name }),

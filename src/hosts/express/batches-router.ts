@@ -46,7 +46,7 @@ const areRouters: OptionCheck = (value) =>
 export function batchesRouter<Req extends Request = HostRequest>(options: BatchesRouterOptions<Req>): BatchesRouter {
   const owner = 'batchesRouter';
   checkOptions(owner, options, { ...batchesChecks, ...plainChecks, apis: areRouters, scope: isFunction });
-  const { apis, scope, hooks, logger, ...batches } = options;
+  const { apis, scope, hooks, logger, openapi, ...batches } = options;
   if (apis === undefined) throw new TypeError(`${owner}: apis is missing, got undefined`);
   const endpointAt: EndpointFinder = (path) => {
     for (const api of apis) {
@@ -55,6 +55,11 @@ export function batchesRouter<Req extends Request = HostRequest>(options: Batche
     }
     return undefined;
   };
-  const { router, open } = plainRouter(owner, makeBatchesApi(owner, batches), { scope, hooks, logger }, { endpointAt });
+  const { router, open } = plainRouter(
+    owner,
+    makeBatchesApi(owner, batches),
+    { scope, hooks, logger, openapi },
+    { endpointAt },
+  );
   return Object.assign(router, { drain: async () => open.drain?.() });
 }

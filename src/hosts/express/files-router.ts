@@ -53,8 +53,8 @@ export interface FilesRouter extends Router {
 export function filesRouter<Req extends Request = HostRequest>(options: FilesRouterOptions<Req>): FilesRouter {
   const owner = 'filesRouter';
   checkOptions(owner, options, { ...filesChecks, ...plainChecks, scope: isFunction });
-  const { scope, hooks, logger, ...files } = options;
-  const { router, open } = plainRouter(owner, makeFilesApi(owner, files), { scope, hooks, logger });
+  const { scope, hooks, logger, openapi, ...files } = options;
+  const { router, open } = plainRouter(owner, makeFilesApi(owner, files), { scope, hooks, logger, openapi });
   return Object.assign(router, {
     drain: async (drainOptions?: DrainOptions) => open.drain?.(drainOptions),
     async status(): Promise<FilesStatus> {

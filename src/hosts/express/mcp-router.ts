@@ -63,12 +63,12 @@ export function mcpRouter<Req extends Request = HostRequest>(options: McpRouterO
   const { approval: isPolicy, guards: areGuards, limits: areLimits, secret: isSecret } = coreChecks;
   const added = { approval: isPolicy, guards: areGuards, limits: areLimits, secret: isSecret } as typeof coreChecks;
   checkOptions(owner, options, { ...mcpChecks, ...plainChecks, ...added, scope: isFunction });
-  const { scope, hooks, logger, approval, guards, limits, secret, ...mcp } = options;
+  const { scope, hooks, logger, openapi, approval, guards, limits, secret, ...mcp } = options;
   const api = makeMcpApi(owner, mcp);
   const { router, open } = plainRouter(
     owner,
     api,
-    { scope, hooks, logger },
+    { scope, hooks, logger, openapi },
     {
       // The cast: the request is the host's own, as its function expects it.
       approval: approval as ApprovalPolicy | undefined,

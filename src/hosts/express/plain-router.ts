@@ -6,6 +6,7 @@ import type { Route } from '../../apis/endpoint/routes.ts';
 import type { Hooks } from '../../ports/hooks.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { apiHost } from '../../server/api-host.ts';
+import { openApiRoute } from '../../server/openapi/openapi-route.ts';
 import { type PlainOptions, type PlainSettings, plainSettings } from '../../server/options/plain-api.ts';
 import { reportedRoute } from '../../server/reported-routes.ts';
 import { discardRest } from '../node/discard-rest.ts';
@@ -37,7 +38,7 @@ const NOTHING_SHARED = {
 export function plainRouter(
   owner: string,
   api: Api,
-  { scope, ...options }: PlainRouterOptions,
+  { scope, openapi = true, ...options }: PlainRouterOptions,
   { limits, ...shared }: SharedParts = {},
 ): { readonly router: Router; readonly open: OpenApi } {
   const plain = plainSettings(owner, options);
@@ -48,8 +49,9 @@ export function plainRouter(
     forgetFile: async (key) => open.forgetFile?.(key),
   });
   const open: OpenApi = api.open(host);
-  const routes = open.routes.map((route) => reportedRoute(route, settings));
   const serving = { ...settings, envelopeOf: open.envelopeOf };
+  const all = openapi ? [...open.routes, openApiRoute(() => [open], serving)] : open.routes;
+  const routes = all.map((route) => reportedRoute(route, settings));
   // The cast: the host states what its earlier handlers make of a request.
   return { router: createRouter(routes, serving, scope as Scope | undefined), open };
 }

@@ -4,6 +4,7 @@ import type { EndpointFinder, ModelApi } from '../../apis/endpoint/api.ts';
 import type { DrainOptions } from '../../engine/request/activity.ts';
 import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
 import { announcer } from '../../server/announce.ts';
+import { openApiRoute } from '../../server/openapi/openapi-route.ts';
 import { type CoreSettings, coreSettings } from '../../server/options/core-settings.ts';
 import { CORE_PLACES, coreChecks } from '../../server/options/option-checks.ts';
 import type { CoreOptions } from '../../server/options/options.ts';
@@ -55,10 +56,12 @@ export function routerKit(owner: string, options: RouterOptions<never>): RouterK
   const settings = coreSettings(owner, core);
   warnOfUnused(options, settings);
 
-  function serve({ routes, envelopeOf, drain, running }: ModelApi): DrainableRouter {
+  function serve(api: ModelApi): DrainableRouter {
+    const { routes, envelopeOf, drain, running } = api;
     const announce = announcer(settings, scope);
-    const reported = routes.map((route) => reportedRoute(route, settings, announce));
     const serving = { ...settings, envelopeOf };
+    const all = core.openapi === false ? routes : [...routes, openApiRoute(() => [api], serving)];
+    const reported = all.map((route) => reportedRoute(route, settings, announce));
     const { endpointAt } = servedRoutes(reported, serving);
     const router = createRouter(reported, serving, scope);
     return Object.assign(router, { drain, status: statusReader(settings, running), endpointAt });

@@ -34,7 +34,7 @@ export interface VectorStoresRouterOptions<Req extends Request = HostRequest> ex
 export function vectorStoresRouter<Req extends Request = HostRequest>(options: VectorStoresRouterOptions<Req>): Router {
   const owner = 'vectorStoresRouter';
   checkOptions(owner, options, { vectorStores: isVectorStores, ...plainChecks, scope: isFunction });
-  const { vectorStores, scope, hooks, logger } = options;
+  const { vectorStores, scope, hooks, logger, openapi } = options;
   if (vectorStores === undefined) throw new TypeError(`${owner}: vectorStores is missing, got undefined`);
-  return plainRouter(owner, vectorStores.api, { scope, hooks, logger }).router;
+  return plainRouter(owner, vectorStores.api, { scope, hooks, logger, openapi }).router;
 }

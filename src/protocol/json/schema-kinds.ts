@@ -6,14 +6,26 @@ import { zod } from './packages.cjs';
 
 type Issue = z.core.$ZodRawIssue;
 
+/** What a schema that is a function accepts, as JSON Schema; `convert` does the same for a schema within it. */
+type KindShape = (convert: (schema: z.core.$ZodType) => JsonObject) => JsonObject;
+
+const shapes = new WeakMap<z.core.$ZodType, KindShape>();
+
+/** The shape of a schema of this file, also as part of one that is made of it, as by `refine`; undefined for any other. */
+export function kindShape(schema: z.core.$ZodType): KindShape | undefined {
+  const { parent } = schema._zod;
+  return shapes.get(schema) ?? (parent && kindShape(parent));
+}
+
 /** A schema of one function, which returns the fault or undefined; the value passes unchanged. */
-function kind<Value>(findFault: (value: unknown) => Issue | undefined): z.ZodType<Value> {
+function kind<Value>(shape: KindShape, findFault: (value: unknown) => Issue | undefined): z.ZodType<Value> {
   const schema = zod()
     .z.unknown()
     .check(({ value, issues }) => {
       const fault = findFault(value);
       if (fault) issues.push(fault);
     });
+  shapes.set(schema, shape);
   // The cast: any other value has an issue.
   return schema as unknown as z.ZodType<Value>;
 }
@@ -35,18 +47,27 @@ export function either<const T extends readonly [z.ZodType, ...z.ZodType[]]>(exp
 
 /** An object with any fields. */
 export const fields = lazily(() =>
-  kind<JsonObject>((value) => (isRecord(value) ? undefined : typeIssue('record', value))),
+  kind<JsonObject>(
+    () => ({ type: 'object' }),
+    (value) => (isRecord(value) ? undefined : typeIssue('record', value)),
+  ),
 );
 
 /** A list with any members. */
-export const list = lazily((z) => z.custom<readonly unknown[]>(Array.isArray, 'it must be an array'));
+export const list = lazily((z) => {
+  const schema = z.custom<readonly unknown[]>(Array.isArray, 'it must be an array');
+  shapes.set(schema, () => ({ type: 'array', items: {} }));
+  return schema;
+});
 
 /** A list of such members, with a maximum length. */
 export function listSchema<Member extends z.ZodType>(
   member: Member,
   maximum = Number.POSITIVE_INFINITY,
 ): z.ZodType<readonly z.infer<Member>[]> {
-  return kind((value) => {
+  const bound = Number.isFinite(maximum) ? { maxItems: maximum } : {};
+  const shape: KindShape = (convert) => ({ type: 'array', items: convert(member), ...bound });
+  return kind(shape, (value) => {
     if (!Array.isArray(value)) return typeIssue('array', value);
     if (value.length > maximum) return { code: 'too_big', origin: 'array', maximum, input: value };
     for (const [index, each] of value.entries()) {
@@ -72,7 +93,13 @@ export function textPairs({
   valueLength,
 }: PairLimits): z.ZodType<Readonly<Record<string, string>>> {
   const customIssue = (input: unknown, message: string): Issue => ({ code: 'custom', message, input });
-  return kind((pairs) => {
+  const shape = () => ({
+    type: 'object',
+    maxProperties: maxPairs,
+    propertyNames: { maxLength: keyLength },
+    additionalProperties: { type: 'string', maxLength: valueLength },
+  });
+  return kind(shape, (pairs) => {
     if (!isRecord(pairs)) return typeIssue('record', pairs);
     let count = 0;
     for (const key in pairs) {

@@ -6,6 +6,7 @@ import { isFileStore } from '../../ports/files/file-store.ts';
 import { isLogger } from '../../ports/host/logger.ts';
 import {
   areHooks,
+  boolean,
   isFunction,
   isObject,
   isOneOf,
@@ -42,6 +43,7 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   guards: (value) => isRecord(value) || 'an object with lists of guards',
   offeredTools: isOneOf('all', 'allowed'),
   show: isObject,
+  openapi: boolean,
   heartbeat: (value) => value === false || isRecord(value) || 'an object or false',
   limits: isObject,
   onStoreError: isOneOf('fail', 'continue'),

@@ -63,6 +63,11 @@ export interface CoreOptions<Req = unknown> {
   readonly offeredTools?: 'all' | 'allowed' | undefined;
   /** What clients are shown of reasoning and of the calls of server-run tools. Default: those of `ShowOptions`. */
   readonly show?: ShowOptions | undefined;
+  /**
+   * Whether `GET /openapi.json` describes the routes, below the path where they are mounted: it tells what clients may send, and nothing of
+   * any tenant. Default: true.
+   */
+  readonly openapi?: boolean | undefined;
   /** How idle event streams are kept open; false sends nothing. Default: a comment every 15 seconds. */
   readonly heartbeat?: HeartbeatOptions | false | undefined;
   /** What a request, a model, a tool and a turn may use up. Default: as docs/options.md lists. */

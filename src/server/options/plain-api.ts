@@ -3,7 +3,7 @@ import { openai } from '../../apis/dialects/dialects.ts';
 import type { EndpointSettings } from '../../apis/endpoint/endpoint.ts';
 import type { Hooks } from '../../ports/hooks.ts';
 import { isLogger, type Logger } from '../../ports/host/logger.ts';
-import { areHooks, checkOptions, isFunction, type OptionCheck } from '../../ports/host/options-check.ts';
+import { areHooks, boolean, checkOptions, isFunction, type OptionCheck } from '../../ports/host/options-check.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../ports/limits.ts';
 import { continueLate } from '../requests/late-continue.ts';
 import { type HostRecorder, hostReports, LoggingRecorder } from '../requests/recorder.ts';
@@ -14,12 +14,15 @@ export interface PlainOptions {
   readonly hooks?: Pick<Hooks, 'onError'> | undefined;
   /** Receives the lines for the host's log. Default: failures are process warnings. */
   readonly logger?: Logger | false | undefined;
+  /** Whether `GET /openapi.json` describes the routes. Default: true. */
+  readonly openapi?: boolean | undefined;
 }
 
 /** The checks of these options. */
 export const plainChecks: Readonly<Record<string, OptionCheck>> = {
   hooks: areHooks,
   logger: isLogger,
+  openapi: boolean,
 };
 
 /** What serving an API takes, whether or not it calls a model. */

@@ -14,7 +14,7 @@ const UNUSED: Readonly<Record<string, readonly string[]>> = {
     'prompts',
   ],
   messagesRouter: ['background', 'webhooks', 'show.toolCalls', 'show.reasoning', 'show.queued', 'dialect', 'prompts'],
-  attachResponsesWebSocket: ['background', 'webhooks'],
+  attachResponsesWebSocket: ['background', 'webhooks', 'openapi'],
 };
 
 /** One warning for all of them. */

@@ -45,6 +45,7 @@ import {
   textStream,
   upstreamContract,
 } from 'express-open-responses/testing';
+import { type TraceReceiver, tracesApi, tracesRouter } from 'express-open-responses/traces';
 import { anthropicUpstream, BUDGET_THINKING } from 'express-open-responses/upstreams/anthropic';
 import { responsesUpstream } from 'express-open-responses/upstreams/responses';
 import {
@@ -161,3 +162,5 @@ export const withDocuments = responsesRouter({ documents });
 
 const mcpOptions: McpOptions = { tools: mcpTools(), hostedTools: [{ type: 'web_search' }] };
 export const toolServers = () => [mcpApi(mcpOptions), mcpRouter({ ...mcpOptions, scope: () => 'one' })];
+const receiver: TraceReceiver = { receiveTraces: ({ spans }) => void spans.length };
+export const traces = [tracesApi({ receivers: [receiver] }), tracesRouter({ receivers: [receiver] })];

@@ -18,7 +18,8 @@ import { type MessageOrder, readMessageOrders } from './new-batch.ts';
 
 const ENDPOINT = '/v1/messages';
 const DEFAULT_LIMIT = 20;
-const MAX_LIMIT = 1000;
+/** The largest page. */
+export const MAX_LIMIT = 1000;
 
 /** The endpoints over one host's settings. */
 export class MessageBatchEndpoints {

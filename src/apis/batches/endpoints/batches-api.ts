@@ -11,6 +11,7 @@ import { checkOptions, isObject, type OptionCheck, withMethods } from '../../../
 import { checkSecret, processSecret, sealer } from '../../../ports/sealer.ts';
 import type { ResponseStore } from '../../../ports/store.ts';
 import type { Upstream } from '../../../ports/upstream.ts';
+import type { JsonObject } from '../../../protocol/record.ts';
 import type { Api } from '../../endpoint/api.ts';
 import type { BatchStore } from '../batch-records.ts';
 import { type BatchQuota, batchLimits } from '../limits.ts';
@@ -44,6 +45,12 @@ export interface BatchesOptions {
   readonly quota?: BatchQuota | undefined;
 }
 
+/** The batch APIs, which also show the host the batches of a tenant: the inspector's option `batches` takes them. */
+export interface BatchesApi extends Api {
+  /** The tenant's last 50 batches of both APIs, newest first, as OpenAI's batch objects; none before they are served. Rejects if the store fails. */
+  recent(scope: string): Promise<readonly JsonObject[]>;
+}
+
 /** The checks of the options, to which a router adds its own. */
 export const batchesChecks: Readonly<Record<keyof BatchesOptions, OptionCheck>> = {
   files: isFileStore,
@@ -75,18 +82,19 @@ export const batchesChecks: Readonly<Record<keyof BatchesOptions, OptionCheck>> 
  * express().use('/v1', api.router).listen(3000);
  * ```
  */
-export function batchesApi(options: BatchesOptions): Api {
+export function batchesApi(options: BatchesOptions): BatchesApi {
   checkOptions('batchesApi', options, batchesChecks);
   return makeBatchesApi('batchesApi', options);
 }
 
 /** The same for the function `owner`, which has checked its options. */
-export function makeBatchesApi(owner: string, options: BatchesOptions): Api {
+export function makeBatchesApi(owner: string, options: BatchesOptions): BatchesApi {
   const { files, quota } = options;
   if (files === undefined) throw new TypeError(`${owner}: files is missing, got undefined`);
   const settled = batchLimits(owner, quota);
   if (options.secret !== undefined) checkSecret(`${owner}: secret`, options.secret);
   const engines = new Set<BackgroundEngine>();
+  let recent: BatchesApi['recent'] = async () => [];
   return {
     name: 'batches',
     files,
@@ -96,21 +104,24 @@ export function makeBatchesApi(owner: string, options: BatchesOptions): Api {
       const store = host.storeFor(options.store);
       checkTakeOver(owner, engine, 'continues batches', { store, secret });
       engines.add(engine);
-      const routes = batchRoutes({
+      const opened = batchRoutes({
         ...host,
         ...{ files, store: requireLists(owner, store), engine, webhooks },
         apis: lineApis({ endpointAt: host.endpointAt, upstream, limits: host.limits }),
         sealer: sealer(secret ?? processSecret(), { name: 'headers of batches', prefix: 'bat1.' }),
         batchLimits: settled,
       });
+      recent = opened.recent;
       return {
-        routes,
+        routes: opened.routes,
+        describe: async () => [(await import('./description.ts')).describeBatches()],
         async drain() {
           await engine.release();
           await engine.close();
         },
       };
     },
+    recent: (scope) => recent(scope),
     async close() {
       for (const engine of engines) await engine.close();
     },

@@ -12,9 +12,10 @@ import { metadataSchema } from '../../../protocol/responses/schema.ts';
 /** OpenAI's bounds of `output_expires_after`: an hour and 30 days. */
 const [MIN_SECONDS, MAX_SECONDS] = [3600, 30 * 24 * 3600];
 /** Anthropic's form of ids. */
-const CUSTOM_ID = /^[\w-]{1,64}$/;
+export const CUSTOM_ID = /^[\w-]{1,64}$/;
 
-const schemas = lazily((z) => ({
+/** The bodies. */
+export const batchSchemas = lazily((z) => ({
   batch: z.object({
     input_file_id: z.string(),
     endpoint: z.string(),
@@ -28,9 +29,9 @@ const schemas = lazily((z) => ({
 }));
 
 /** OpenAI's. Throws `ApiError` naming the field at fault. */
-export function readNewBatch(given: unknown, limits: Limits): z.infer<ReturnType<typeof schemas>['batch']> {
+export function readNewBatch(given: unknown, limits: Limits): z.infer<ReturnType<typeof batchSchemas>['batch']> {
   const body = bodyFields(given === undefined ? {} : given, limits);
-  const result = schemas().batch.safeParse(body);
+  const result = batchSchemas().batch.safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
   return result.data;
 }
@@ -44,7 +45,7 @@ export interface MessageOrder {
 /** Anthropic's. Throws `ApiError` naming the field at fault. */
 export function readMessageOrders(given: unknown, limits: Limits, maxLines: number): readonly MessageOrder[] {
   const body = bodyFields(given === undefined ? {} : given, limits);
-  const result = schemas().messages.safeParse(body);
+  const result = batchSchemas().messages.safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
   const { requests } = result.data;
   if (requests.length === 0)

@@ -9,7 +9,8 @@ import type { RequestLimits } from '../../../protocol/responses/bring-limits.ts'
 import { invalid } from '../../../protocol/responses/invalid.ts';
 import { refuseMany } from '../../endpoint/request-limits.ts';
 
-const chatSchema = lazily((z) => {
+/** The fields that are checked. */
+export const chatSchema = lazily((z) => {
   const messages = listSchema(z.object({ role: z.string() }));
   return z.object({
     model: z.string().min(1),

@@ -23,7 +23,8 @@ interface StoredSettings extends EndpointSettings {
   readonly limits: Limits;
 }
 
-const updateSchema = lazily((z) => z.object({ metadata: metadataSchema().nullable() }));
+/** The body of a change. */
+export const updateSchema = lazily((z) => z.object({ metadata: metadataSchema().nullable() }));
 
 /** The routes over these settings. */
 export function storedRoutes(settings: StoredSettings): readonly Route[] {

@@ -14,8 +14,11 @@ import {
   aShare,
   aString,
   type Check,
+  checkSchema,
+  describedCheck,
   fault,
   fields,
+  fieldsSchema,
   integerFrom,
   oneWord,
   optional,
@@ -66,24 +69,29 @@ const documentSource = tagged({
 });
 
 function textOr(check: Check): Check {
-  return (value, path) => {
+  const either: Check = (value, path) => {
     if (typeof value !== 'string') check(value, path);
   };
+  return describedCheck(either, () => ({ anyOf: [checkSchema(aString), checkSchema(check)] }));
 }
 
 function listOfBlocks(block: Check): Check {
-  return (value, path) => {
+  const check: Check = (value, path) => {
     aList(value, path);
     // A loop over indices: there may be 100,000.
     const list = value as readonly unknown[];
     for (let index = 0; index < list.length; index += 1) block(list[index], `${path}.${index}`);
   };
+  return describedCheck(check, () => ({ type: 'array', items: checkSchema(block) }));
 }
 
-const text: Check = (value, path) => {
-  textField(value, path);
-  if ((value as Block).text === '') throw fault('messages', 'text content blocks must be non-empty');
-};
+const text = describedCheck(
+  (value, path) => {
+    textField(value, path);
+    if ((value as Block).text === '') throw fault('messages', 'text content blocks must be non-empty');
+  },
+  () => fieldsSchema({ text: aName }),
+);
 const textField = fields({ text: aString });
 const image = fields({ source: imageSource });
 const document = fields({ source: documentSource, title: optional(aString), context: optional(aString) });
@@ -129,7 +137,8 @@ const EITHER: Readonly<Record<string, Check>> = {
   tool_search_tool_result: RESULTS,
   ...anyOf('compaction', 'fallback', 'tool_addition', 'tool_removal', 'mcp_tool_listing', 'advisor_tool_result'),
 };
-const block = tagged({ ...EITHER, ...USER_BLOCKS, ...ASSISTANT_BLOCKS });
+/** A content block of a message. */
+export const block = tagged({ ...EITHER, ...USER_BLOCKS, ...ASSISTANT_BLOCKS });
 
 const content = textOr(listOfBlocks(block));
 
@@ -258,4 +267,39 @@ function checkTools(tools: readonly JsonObject[]): void {
     if (name !== undefined && names.has(name)) throw fault('tools', 'Tool names must be unique.');
     names.add(name);
   }
+}
+
+/** What is checked of a body, as JSON Schema; `blocks` is that of a content block. Its other fields are those of Anthropic's API. */
+export function messagesSchema(blocks: JsonObject, needsMaxTokens: boolean): JsonObject {
+  const maxTokens = integerFrom(1);
+  const { properties, required }: JsonObject = fieldsSchema({
+    model: aName,
+    max_tokens: needsMaxTokens ? maxTokens : optional(maxTokens),
+    stream: optional(aBoolean),
+    mcp_servers: mcpServers,
+    ...BODY,
+  });
+  const message = {
+    type: 'object',
+    properties: {
+      role: { enum: [...ROLES] },
+      content: { anyOf: [{ type: 'string' }, { type: 'array', items: blocks }] },
+    },
+    required: ['role'],
+  };
+  const tool = {
+    type: 'object',
+    description: "A function with `name` and `input_schema`, or a tool of Anthropic's, by its `type`.",
+    properties: { type: { type: ['string', 'null'] }, name: { type: 'string' }, input_schema: { type: 'object' } },
+  };
+  const lists = {
+    messages: { type: 'array', minItems: 1, items: message },
+    tools: { anyOf: [{ type: 'array', items: tool }, { type: 'null' }] },
+  };
+  // The casts: `fieldsSchema` has made both.
+  return {
+    type: 'object',
+    properties: { ...(properties as JsonObject), ...lists },
+    required: ['messages', ...(required as readonly string[])],
+  };
 }

@@ -63,6 +63,8 @@ export interface ModelCall {
   readonly isWire: boolean;
   /** The event stream, or one JSON body. */
   readonly answer: string;
+  /** The first id in it: that of a chat completion. */
+  readonly answerId: string | undefined;
   /** Bytes of the answer that were not kept. */
   readonly answerCut: number;
   readonly batches: number;

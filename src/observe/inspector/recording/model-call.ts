@@ -6,6 +6,7 @@ import { type BlockPool, PooledBytes } from './pooled-bytes.ts';
 import type { Recording } from './recording.ts';
 
 const MAX_ATTEMPTS = 32;
+const ID = /"id": ?"([^"\\]{1,128})"/;
 
 /** What the recordings of calls share. */
 interface CallSettings {
@@ -43,6 +44,10 @@ export class ModelCallRecord implements ModelCall {
 
   get answer(): string {
     return this.answerBytes.text();
+  }
+
+  get answerId(): string | undefined {
+    return ID.exec(this.answerBytes.beginning())?.[1];
   }
 
   attempt(host: string): void {

@@ -53,6 +53,11 @@ export class PooledBytes {
     }
   }
 
+  /** Its first block, or what there is of it. */
+  beginning(): string {
+    return this.blocks[0]?.toString('utf8', 0, Math.min(this.length, BLOCK_BYTES)) ?? '';
+  }
+
   text(): string {
     return Buffer.concat(this.blocks).toString('utf8', 0, this.length);
   }

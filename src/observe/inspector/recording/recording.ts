@@ -84,6 +84,11 @@ export class Recording {
     this.askedLine = undefined;
   }
 
+  /** The id by which the client knows the answer: that of a chat completion is the model server's. Undefined if it is not known. */
+  get clientId(): string | undefined {
+    return this.api === 'chat-completions' ? this.calls[0]?.answerId : this.info.responseId || undefined;
+  }
+
   get isRunning(): boolean {
     return this.status === 'running';
   }

@@ -79,6 +79,11 @@ export class Ring {
     return Math.floor(this.limits.maxBytes / SHARE / BYTES_PER_CHARACTER);
   }
 
+  /** Counts a change of what is shown beside the recordings. */
+  noteChange(): void {
+    this.version += 1;
+  }
+
   /** Counts a change of a recording, and the bytes that it added. */
   account(recording: Recording, bytes: number): void {
     this.version += 1;

@@ -4,15 +4,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { VERSION } from '../../../protocol/version.ts';
 import type { Observer } from '../observing/observer.ts';
 import type { Ring } from '../recording/ring.ts';
+import type { TraceLog } from '../recording/traces.ts';
 import { accessRefusal, isOfAnotherSite } from './access.ts';
 import { assetNamed } from './assets.ts';
 import { conversationView } from './conversation-view.ts';
+import { jobView } from './job-view.ts';
 import { listView } from './list-view.ts';
 import type { LivePages } from './live.ts';
 import type { InspectorSettings } from './options.ts';
 import { toolView, upstreamView } from './part-views.ts';
 import { responseView } from './response-view.ts';
 import { runTool } from './tool-run.ts';
+import { traceView } from './trace-view.ts';
 
 /** A handler of Express, Connect or bare Node. */
 export type InspectorHandler = (req: IncomingMessage, res: ServerResponse, next?: (error?: unknown) => void) => void;
@@ -22,6 +25,7 @@ interface InspectorParts {
   readonly ring: Ring;
   readonly observer: Observer;
   readonly live: LivePages;
+  readonly traces: TraceLog;
   readonly settings: InspectorSettings;
 }
 
@@ -98,7 +102,7 @@ async function sendData(
   req: IncomingMessage,
   res: ServerResponse,
   { path, query }: DataRequest,
-  { ring, observer, live, settings }: InspectorParts,
+  { ring, observer, live, traces, settings }: InspectorParts,
 ): Promise<void> {
   switch (path) {
     case 'live':
@@ -121,6 +125,10 @@ async function sendData(
       return sendJson(res, 200, await toolView(observer));
     case 'upstreams':
       return sendJson(res, 200, await upstreamView(observer.upstreams));
+    case 'traces':
+      return sendJson(res, 200, traceView(ring, traces, query));
+    case 'jobs':
+      return sendJson(res, 200, await jobView(query.get('tenant'), settings, ring));
     case 'webhooks': {
       const tenant = query.get('tenant');
       if (!settings.webhooks)

@@ -11,7 +11,7 @@ import {
   withMethods,
 } from '../../../ports/host/options-check.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
-import { isRecord } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import type { Redact } from '../recording/request-text.ts';
 
 /** Where the playground sends its requests. */
@@ -48,6 +48,14 @@ export interface InspectorOptions<Req extends IncomingMessage = IncomingMessage>
   readonly redact?: Redact | undefined;
   /** Made by `createWebhooks`: the last deliveries of a tenant are at `api/webhooks?tenant=…`. Default: none. */
   readonly webhooks?: Pick<Webhooks, 'deliveries'> | undefined;
+  /** Made by `batchesApi`: the last batches of a tenant are on a page with its webhooks. Default: none. */
+  readonly batches?: BatchSource | undefined;
+}
+
+/** What tells the last batches of a tenant: what `batchesApi` returns does. */
+export interface BatchSource {
+  /** The newest first, in the form of OpenAI's batch object, of both APIs. Rejects if the store fails. */
+  recent(scope: string): Promise<readonly JsonObject[]>;
 }
 
 /** The options with every default filled in. */
@@ -61,6 +69,7 @@ export interface InspectorSettings {
   readonly apiPath: string | undefined;
   readonly redact: Redact | undefined;
   readonly webhooks: Pick<Webhooks, 'deliveries'> | undefined;
+  readonly batches: BatchSource | undefined;
 }
 
 const OWNER = 'createInspector';
@@ -82,6 +91,7 @@ export function inspectorSettings(options: InspectorOptions<never>): InspectorSe
     apiPath: typeof playground === 'object' ? playground.path : playground ? '/v1' : undefined,
     redact: options.redact,
     webhooks: options.webhooks,
+    batches: options.batches,
   };
 }
 
@@ -98,4 +108,5 @@ const checks: Readonly<Record<string, OptionCheck>> = {
     typeof value === 'boolean' || (isRecord(value) && isPath(value.path)) || "true, false or { path: '/v1' }",
   redact: isFunction,
   webhooks: withMethods('deliveries'),
+  batches: withMethods('recent'),
 };

@@ -2,12 +2,14 @@
 import { render } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { Conversations } from './conversations.tsx';
+import { JobsPage } from './jobs.tsx';
 import { type Live, useData, useLive, usePlace } from './parts/data.tsx';
 import { Playground } from './playground.tsx';
 import { Requests } from './requests.tsx';
 import { ResponsePage } from './response.tsx';
 import { UpstreamsPage } from './servers.tsx';
 import { ToolsPage } from './tools.tsx';
+import { TracesPage } from './traces.tsx';
 
 /** The server's version and settings. */
 interface About {
@@ -27,6 +29,8 @@ const PAGES = [
   ['conversations', 'Conversations'],
   ['tools', 'Tools'],
   ['upstreams', 'Upstreams'],
+  ['traces', 'Traces'],
+  ['jobs', 'Batches and webhooks'],
   ['playground', 'Playground'],
 ] as const;
 
@@ -86,6 +90,10 @@ function Page({ name, id, query, version, about }: PageProps) {
       return <ToolsPage version={version} canRun={!!about?.apiPath} />;
     case 'upstreams':
       return <UpstreamsPage version={version} />;
+    case 'traces':
+      return <TracesPage version={version} />;
+    case 'jobs':
+      return <JobsPage version={version} />;
     case 'playground':
       if (about?.apiPath) return <Playground apiPath={about.apiPath} from={query.get('from')} />;
       return about ? (

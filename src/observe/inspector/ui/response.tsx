@@ -8,6 +8,7 @@ import { useData } from './parts/data.tsx';
 import { formatCount, formatDollars, formatMs, formatTime, pretty, showHidden } from './parts/format.tsx';
 import { Box, Copy, Facts, Fold, Stats, Status, Tenant, Text, Waiting } from './parts/parts.tsx';
 import { Timeline } from './timeline.tsx';
+import { TracesOfResponse } from './traces.tsx';
 
 type Response = ReturnType<typeof responseView>;
 
@@ -68,6 +69,7 @@ export function ResponsePage({ number, version, apiPath }: Props) {
       )}
       <Calls response={data} open={open ?? []} onToggle={toggle} onPage={(calls) => setPlace({ ...place, calls })} />
       <Marks response={data} />
+      <TracesOfResponse number={number} version={version} />
     </>
   );
 }
