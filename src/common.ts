@@ -2,6 +2,7 @@
 
 export type { RestoredRequest } from './apis/background/stored-request.ts';
 export type { Api, ApiStatus, EndpointFinder, InnerRequest } from './apis/endpoint/api.ts';
+export type { MultiAgentOptions } from './engine/agents/settings.ts';
 export type { CompactionOptions } from './engine/compaction/settings.ts';
 export type { DrainOptions } from './engine/request/activity.ts';
 export type { NodeHeaders } from './engine/request/endpoint-request.ts';

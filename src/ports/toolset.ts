@@ -2,6 +2,7 @@
 
 import type { ListedTool, ToolCallResult, ToolCallType } from '../protocol/items.ts';
 import type { JsonObject } from '../protocol/record.ts';
+import type { MaybePromise } from './store.ts';
 import type { ProvidedTool, ToolProvider } from './tool-provider.ts';
 
 /** A tool with the provider that runs it. */
@@ -18,6 +19,8 @@ export interface ToolsetEntry {
   readonly programs?: 'also' | 'only';
   /** Set for the search for deferred tools, which no provider runs: answers it with at most this many bytes of tools. */
   readonly search?: (query: JsonObject, maxBytes: number) => ToolCallResult;
+  /** Set for a tool of the engine's own, which no provider runs: runs it until it ends or the signal is aborted, without a time limit. */
+  readonly inside?: (args: JsonObject, signal: AbortSignal) => MaybePromise<ToolCallResult>;
 }
 
 /** The server-run tools, by the model's name for them. */

@@ -48,6 +48,22 @@ export const NO_USAGE: Usage = {
   total_tokens: 0,
 };
 
+/** The tokens of two parts of a turn together. */
+export function usageSum(one: Usage, other: Usage): Usage {
+  const { input_tokens_details: input, output_tokens_details: output } = one;
+  const { input_tokens_details: otherInput, output_tokens_details: otherOutput } = other;
+  return {
+    input_tokens: one.input_tokens + other.input_tokens,
+    input_tokens_details: {
+      cached_tokens: input.cached_tokens + otherInput.cached_tokens,
+      cache_write_tokens: (input.cache_write_tokens ?? 0) + (otherInput.cache_write_tokens ?? 0),
+    },
+    output_tokens: one.output_tokens + other.output_tokens,
+    output_tokens_details: { reasoning_tokens: output.reasoning_tokens + otherOutput.reasoning_tokens },
+    total_tokens: one.total_tokens + other.total_tokens,
+  };
+}
+
 /** Why a model stopped: by itself (`stop`, tool calls included), or truncated. */
 export type FinishReason = 'stop' | 'length' | 'content_filter';
 
@@ -318,8 +334,14 @@ export interface TurnEnd {
   readonly error: TurnError | null;
 }
 
+/** Set where a response has several agents. */
+interface OfAgent {
+  /** The name of the agent that the event belongs to. */
+  readonly agent?: string;
+}
+
 /** The position of an event in the output: the item's index and id, and the part's index in the item. */
-interface InItem {
+interface InItem extends OfAgent {
   readonly sequence: number;
   readonly index: number;
   readonly itemId: string;
@@ -339,7 +361,12 @@ export type TurnEvent =
   | { readonly type: 'turn-start'; readonly sequence: number }
   | { readonly type: 'turn-queued'; readonly sequence: number }
   | { readonly type: 'turn-progress'; readonly sequence: number }
-  | { readonly type: 'item-start'; readonly sequence: number; readonly index: number; readonly item: OutputItem }
+  | ({
+      readonly type: 'item-start';
+      readonly sequence: number;
+      readonly index: number;
+      readonly item: OutputItem;
+    } & OfAgent)
   | ({ readonly type: 'part-start'; readonly part: Part } & InPart)
   | ({
       readonly type: 'part-delta';
@@ -373,7 +400,14 @@ export type TurnEvent =
   | ({ readonly type: 'native-progress'; readonly event: WireEvent } & InItem)
   | ({ readonly type: 'list-progress' } & InItem)
   | ({ readonly type: 'list-end' } & InItem)
-  | { readonly type: 'item-end'; readonly sequence: number; readonly index: number; readonly item: OutputItem }
+  | ({
+      readonly type: 'item-end';
+      readonly sequence: number;
+      readonly index: number;
+      readonly item: OutputItem;
+    } & OfAgent)
+  /** What the client has sent for agents that waited for it is part of the response. */
+  | { readonly type: 'input-injected'; readonly sequence: number }
   | { readonly type: 'call-dropped'; readonly name: string; readonly why: CallRefusal | 'cut_off' }
   | RawChunk
   | { readonly type: 'heartbeat' }

@@ -111,6 +111,14 @@ function partsOfItemId(itemId: string): readonly (string | undefined)[] | null {
   return isId(itemId) ? OWN_ITEM_ID.exec(itemId) : null;
 }
 
+/** The place of an item of this server in its id. */
+const OWN_PLACE = /^([a-z]{1,16})_[0-9a-f]{32}[0-9a-f]{4,13}(?=r|\.|$)/;
+
+/** The same item's id at another place of another response. */
+export function movedItemId(itemId: string, seed: string, index: number): string {
+  return itemId.replace(OWN_PLACE, (_, prefix: string) => outputItemId(prefix, seed, index));
+}
+
 /** Ids of model servers that an item's id can carry. */
 const CARRIED_ID = /^[\w.-]{1,200}$/;
 const PREFIX = /^[a-z]{1,16}(?=_)/;

@@ -411,6 +411,43 @@ export interface InnerCall {
   readonly arguments: string;
 }
 
+/** What an agent may do with other agents. */
+export type MultiAgentAction =
+  | 'spawn_agent'
+  | 'interrupt_agent'
+  | 'list_agents'
+  | 'send_message'
+  | 'followup_task'
+  | 'wait_agent';
+
+/** An action of an agent. */
+type MultiAgentCallItem = {
+  readonly id: string;
+  readonly type: 'multi_agent_call';
+  readonly action: MultiAgentAction;
+  readonly arguments: string;
+  readonly call_id: string;
+};
+
+/** The result of such an action. */
+type MultiAgentCallOutputItem = {
+  readonly id: string;
+  readonly type: 'multi_agent_call_output';
+  readonly action: MultiAgentAction;
+  readonly call_id: string;
+  /** Empty until the action has ended. */
+  readonly output: readonly Part[];
+};
+
+/** What one agent says to another; it belongs to the agent that receives it. */
+type AgentMessageItem = {
+  readonly id: string;
+  readonly type: 'agent_message';
+  readonly author: string;
+  readonly recipient: string;
+  readonly content: readonly { readonly type: 'input_text'; readonly text: string }[];
+};
+
 /** The result of a server-run call; if the call failed, `output` gives the reason to the model. */
 export interface ToolCallResult {
   readonly output: ToolOutput;
@@ -447,7 +484,8 @@ export type ToolCallType =
   | 'local_shell_call'
   | 'apply_patch_call'
   | 'web_search_call'
-  | 'file_search_call';
+  | 'file_search_call'
+  | 'multi_agent_call';
 
 /** An image that the model made, or a tool that it called. */
 export type ImageGenerationCallItem = {
@@ -506,4 +544,7 @@ export type OutputItem =
   | WebSearchCallItem
   | FileSearchCallItem
   | ImageGenerationCallItem
+  | MultiAgentCallItem
+  | MultiAgentCallOutputItem
+  | AgentMessageItem
   | CompactionItem;

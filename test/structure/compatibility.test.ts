@@ -20,6 +20,7 @@ const EDITS = 'tools/image-generation/edits.test.ts';
 const IMAGES = 'tools/image-generation/images.test.ts';
 const REMOTE = 'engine/tools/remote.slow.test.ts';
 const STEERING = 'hosts/websocket/steering.test.ts';
+const INJECTION = 'multi-agent/injection.test.ts';
 const FILE_SEARCHES = 'apis/vector-stores/file-search.test.ts';
 const SEARCHES = 'tools/web-search/searches.test.ts';
 const SOCKET = 'hosts/websocket/messages.test.ts';
@@ -131,6 +132,9 @@ const CITATIONS: Citations = {
     'response.create': [SOCKET, 'are answered in their order'],
     'response.create.generate': ['hosts/websocket/frames.slow.test.ts', 'with generate: false asks no model'],
     'response.create.stream_id': [SOCKET, 'run at the same time in lanes of their own'],
+    'response.inject': [INJECTION, 'lets the agent that waits go on, and the next response has the output'],
+    'response.inject.created': [INJECTION, 'commits all of its outputs or none'],
+    'response.inject.failed': [INJECTION, 'is told that a response has ended, and of one that is not there'],
     'response.steer': [STEERING, 'ends the response after its tools, and the next one goes on with the input'],
     'response.steer.accepted': [STEERING, 'lets a response without tools end as it would'],
     'response.steer.failed': [STEERING, 'comes back where the response fails'],

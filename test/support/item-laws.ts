@@ -88,6 +88,7 @@ function replay(items: SeenItem[], event: TurnEvent): void {
     case 'turn-queued':
     case 'turn-progress':
     case 'call-dropped':
+    case 'input-injected':
     case 'raw':
     case 'heartbeat':
     case 'keepalive':
@@ -160,6 +161,11 @@ function emptied(item: OutputItem): OutputItem {
       return { ...item, code: '', fingerprint: '' };
     case 'program_output':
       return { ...item, result: '', status: 'incomplete' };
+    case 'multi_agent_call':
+      return { ...item, arguments: '' };
+    case 'multi_agent_call_output':
+      return { ...item, output: [] };
+    case 'agent_message':
     case 'mcp_approval_request':
     case 'compaction':
       return item;
@@ -397,6 +403,11 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
       const { result, status } = sameType(start, end);
       return { ...start, result, status };
     }
+    case 'multi_agent_call':
+      return { ...start, arguments: sameType(start, end).arguments };
+    case 'multi_agent_call_output':
+      return { ...start, output: sameType(start, end).output };
+    case 'agent_message':
     case 'mcp_approval_request':
       return start;
     case 'compaction':

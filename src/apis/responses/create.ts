@@ -26,6 +26,8 @@ export interface LiveResponse {
   readonly events: PullStream<readonly TurnEvent[]>;
   /** Encodes them for the requesting client. */
   readonly encoder: Encoder;
+  /** As of the prepared turn. */
+  readonly inject?: PreparedTurn['inject'];
 }
 
 /** Answers one request. Throws `ApiError` for errors that are sent with a status; later errors are in the answer. */
@@ -87,7 +89,9 @@ async function openTurn(
   // First, since the host's choice of a dialect may throw: nobody would close the turn.
   const encoder = encoderFactory(responseFields(prepared), settings)(request);
   const batches = runTurn(prepared.turn);
-  return { id: prepared.info.responseId, events: withFirst(await batches.next(), batches), encoder };
+  const { info, inject } = prepared;
+  const events = withFirst(await batches.next(), batches);
+  return { id: info.responseId, events, encoder, ...(inject ? { inject } : {}) };
 }
 
 /** A turn that runs in the background, and the encoding of its events for each reader. Throws `ApiError`. */

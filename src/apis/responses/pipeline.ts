@@ -5,6 +5,8 @@ import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
 import type { PrepareSettings, ServerOfModels } from '../endpoint/prepare.ts';
+import { speaksMultiAgent } from './requested-agents.ts';
+import type { ResponsesApiSettings } from './settings.ts';
 import { type ApplyApprovalsSettings, applyApprovals } from './steps/apply-approvals.ts';
 import { guardInput } from './steps/guard-input.ts';
 import { readUploads } from './steps/read-uploads.ts';
@@ -25,6 +27,7 @@ type ConversationSettings = PrepareSettings & WindowSettings & GuardingSettings 
 /** The host's options that all steps need. */
 interface PipelineSettings
   extends PrepareSettings,
+    Pick<ResponsesApiSettings, 'multiAgent'>,
     WindowSettings,
     ApplyApprovalsSettings,
     ModelRequestSettings,
@@ -37,7 +40,8 @@ export async function prepareAnswerable(
   settings: PipelineSettings,
   note: (note: Note) => void,
 ): Promise<PreparedRequest> {
-  noteUnknownFields(request.body, note);
+  const speaksBeta = settings.multiAgent !== undefined && speaksMultiAgent(request.headers);
+  noteUnknownFields(request.body, note, speaksBeta ? 'multi_agent' : undefined);
   const prepared = await prepareRequest(request, settings);
   refuseEmpty(prepared);
   return withoutTenant(prepared, request.body);

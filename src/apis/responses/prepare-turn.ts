@@ -15,6 +15,7 @@ import { passedHeaders } from '../endpoint/endpoint.ts';
 import { noteReporter, requestHeartbeat, requestSilence } from '../endpoint/prepare.ts';
 import { turnPersister } from './persist-turn.ts';
 import { prepareAnswerable } from './pipeline.ts';
+import { type ResponseAgents, responseAgents } from './response-agents.ts';
 import { type ResponseStart, responseStart, type TurnDurability } from './response-start.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import { turnModel } from './turn-model.ts';
@@ -26,18 +27,24 @@ export interface PreparedTurn extends ResponseStart {
   /** Which fields of an item the client is shown. */
   readonly presentItem: PresentItem;
   readonly turn: Turn;
+  /** Takes the client's answers to calls of a response with several agents, while it runs; undefined for any other. */
+  readonly inject?: ResponseAgents['inject'];
 }
 
 /** Throws `ApiError` for an invalid request; the lifetime ends the turn. */
 export async function prepareTurn(
   apiRequest: EndpointRequest,
   settings: ResponsesApiSettings,
-  { signal, place, leave }: Lifetime,
+  { signal: life, place, leave }: Lifetime,
   durability: TurnDurability = {},
 ): Promise<PreparedTurn> {
   const note = noteReporter(apiRequest, settings);
-  const prepared = await prepareAnswerable({ ...apiRequest, signal }, settings, note);
-  const { request, body, answers, states, toolset, brought, conversation, seed } = prepared;
+  const agents = responseAgents(apiRequest, settings, life, durability.resumed !== undefined);
+  const signal = agents?.signal ?? life;
+  const asked = await prepareAnswerable({ ...apiRequest, signal }, settings, note);
+  const first = agents?.begin(asked);
+  const prepared = first?.prepared ?? asked;
+  const { request, body, states, toolset, brought, conversation, seed } = prepared;
   const { scope, requestId } = apiRequest;
   const { hooks, limits } = settings;
   const start = responseStart(prepared, durability);
@@ -55,7 +62,7 @@ export async function prepareTurn(
     note: noteReporter(apiRequest, settings, start.info.responseId),
     onAttempt: attemptReporter(requestId, hooks),
   };
-  const tools = turnTools(prepared, { workspace, state }, settings, signal);
+  const tools = turnTools(prepared, { workspace, state, counted: agents?.counted }, settings, signal);
   const model = await turnModel(prepared, plan, call, settings);
 
   // A client that waits for nothing needs no heartbeats, and the start of a resumed turn has been sent.
@@ -90,8 +97,9 @@ export async function prepareTurn(
     place: background ? place : undefined,
   };
   // The last step that may be refused: an answer counts once.
-  if (!resumed) await useAnswers(answers, prepared, settings);
-  return { ...start, presentItem: itemPresenter(body.include), turn };
+  if (!resumed) await useAnswers(asked.answers, asked, settings);
+  const shown = { ...start, presentItem: itemPresenter(body.include) };
+  return first && agents ? { ...shown, turn: first.join(turn, workspace), inject: agents.inject } : { ...shown, turn };
 }
 
 /** Returns the value once, and then releases it: a long history can be freed while the model answers. */

@@ -1,5 +1,6 @@
 /** The host's options that the Responses API needs. */
 
+import type { MultiAgentSettings } from '../../engine/agents/settings.ts';
 import type { CompactionSettings } from '../../engine/compaction/settings.ts';
 import type { GuardingSettings } from '../../engine/guarding/request/guards-of.ts';
 import type { BudgetSettings } from '../../engine/metering/budgeted.ts';
@@ -23,6 +24,8 @@ export interface ResponsesApiSettings
   readonly stateSealer: Sealer;
   readonly compaction: CompactionSettings;
   readonly tokenCounting: TokenCounting;
+  /** Undefined if requests have one agent only. */
+  readonly multiAgent?: MultiAgentSettings | undefined;
   /** Whether the store receives what the client wants unstored: a connection keeps it for itself. */
   readonly keepsUnstored?: boolean;
 }

@@ -3,7 +3,7 @@
 import { guardedCalls } from '../../engine/guarding/guarded-calls.ts';
 import { ProgramRuns } from '../../engine/programs/program-runs.ts';
 import { conversationImages } from '../../engine/tools/conversation-images.ts';
-import { type RunCall, toolRounds, withoutRepeats } from '../../engine/tools/rounds.ts';
+import { type CallCount, type RunCall, toolRounds, withoutRepeats } from '../../engine/tools/rounds.ts';
 import { toolRunner } from '../../engine/tools/tool-runner.ts';
 import {
   conversationForModel,
@@ -25,10 +25,18 @@ import type { PreparedRequest } from './steps/request.ts';
 
 const NO_LISTS: Turn['lists'] = new Map();
 
-/** `state` is where another process left the turn; undefined for a turn that begins here. */
+/** `state` is where another process left the turn; undefined for a turn that begins here. `counted` are the calls of turns that share a limit. */
 export function turnTools(
   prepared: PreparedRequest,
-  { workspace, state }: { readonly workspace: Workspace | undefined; readonly state: TurnState | undefined },
+  {
+    workspace,
+    state,
+    counted,
+  }: {
+    readonly workspace: Workspace | undefined;
+    readonly state: TurnState | undefined;
+    readonly counted?: CallCount | undefined;
+  },
   settings: ResponsesApiSettings,
   signal: AbortSignal,
 ): Pick<Turn, 'resumed' | 'lists' | 'deferred' | 'named' | 'approved' | 'programs' | 'beginRounds'> {
@@ -66,7 +74,7 @@ export function turnTools(
     // Of those that another process ran something is written already.
     approved: output.length === 0 ? answers.approved : [],
     programs: programs && { ...programs.loop, waiting: output.length === 0 ? programs.waiting : [] },
-    beginRounds: () => toolRounds<PendingToolCall>(limits, runCall, isSteered),
+    beginRounds: () => toolRounds<PendingToolCall>(limits, runCall, isSteered, counted),
   };
 }
 

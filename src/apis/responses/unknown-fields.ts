@@ -61,14 +61,14 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
 const MAX_NOTED = 8;
 const NAME_LENGTH = 64;
 
-/** Names the first few, and counts the others; null means omitted. */
-export function noteUnknownFields(body: unknown, note: (note: Note) => void): void {
+/** Names the first few, and counts the others; null means omitted. `served` is a field that this request may have. */
+export function noteUnknownFields(body: unknown, note: (note: Note) => void, served?: string): void {
   // The first step validates it.
   if (!isRecord(body)) return;
   const known = knownFields();
   let unknown = 0;
   for (const field in body) {
-    if (known.has(field) || body[field] === undefined || body[field] === null) continue;
+    if (known.has(field) || field === served || body[field] === undefined || body[field] === null) continue;
     unknown += 1;
     if (unknown > MAX_NOTED) continue;
     const otherName = OTHER_NAMES.get(field);

@@ -156,6 +156,7 @@ const MODEL_OUTPUT: ReadonlySet<string> = new Set([
   'program_output',
   'compaction',
   'tool_search_output',
+  'multi_agent_call_output',
 ]);
 
 function isModelOutput(item: Item): boolean {

@@ -26,6 +26,8 @@ export interface EndpointRequest {
   readonly abort?: ((reason: ApiError) => void) | undefined;
   /** Whether the client has sent input for the running turn, which then ends before the next model call. */
   readonly isSteered?: (() => boolean) | undefined;
+  /** Whether the client can answer calls of a response that still runs. */
+  readonly isInjectable?: boolean | undefined;
   /** The host framework's own request, for its auth. */
   readonly request?: unknown;
   /** The client's request, where the body above was made from it. */

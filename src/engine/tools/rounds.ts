@@ -12,15 +12,21 @@ export type RunCall<Call extends RoundCall> = (
 ) => Promise<ToolCallResult>;
 
 /**
- * Counts from zero. `isSteered` returns, after each round, whether the client has sent input that the model must receive
+ * Counts rounds from zero, and calls in `counted`. `isSteered` returns, after each round, whether the client has sent input that the model must receive
  * next.
  */
 export function toolRounds<Call extends RoundCall>(
   limits: RoundLimits,
   runCall: RunCall<Call>,
   isSteered: () => boolean = () => false,
+  counted: CallCount = { calls: 0 },
 ): ToolRounds<Call> {
-  return new Rounds(limits, runCall, isSteered);
+  return new Rounds(limits, runCall, isSteered, counted);
+}
+
+/** The calls that count against a limit, which several turns may share. */
+export interface CallCount {
+  calls: number;
 }
 
 /** A class, since a generator function that is made for a turn keeps the turn until the next full garbage collection: V8 makes a hidden class for it. */
@@ -29,14 +35,15 @@ class Rounds<Call extends RoundCall> implements ToolRounds<Call> {
   private readonly runCall: RunCall<Call>;
   private readonly isSteered: () => boolean;
   private readonly repeats: ReturnType<typeof repeatCounter>;
+  private readonly counted: CallCount;
   private rounds = 0;
-  private ran = 0;
   private end: RoundsEnd | undefined;
 
-  constructor(limits: RoundLimits, runCall: RunCall<Call>, isSteered: () => boolean) {
+  constructor(limits: RoundLimits, runCall: RunCall<Call>, isSteered: () => boolean, counted: CallCount) {
     this.limits = limits;
     this.runCall = runCall;
     this.isSteered = isSteered;
+    this.counted = counted;
     this.repeats = repeatCounter(limits.repeatedCalls);
   }
 
@@ -83,10 +90,10 @@ class Rounds<Call extends RoundCall> implements ToolRounds<Call> {
     const begun = calls.filter(({ hasBegun }) => hasBegun).length;
     const added = calls.length - begun;
     if (!isInner) this.rounds += 1;
-    const allowed = this.rounds > toolIterations ? 0 : Math.max(0, toolCalls - this.ran);
+    const allowed = this.rounds > toolIterations ? 0 : Math.max(0, toolCalls - this.counted.calls);
     if (this.isRepeating() && added > 0 && !isInner) this.end = 'repeated_tool_calls';
     if (added > allowed) this.end = this.rounds > toolIterations ? 'max_tool_iterations' : 'max_tool_calls';
-    this.ran += added;
+    this.counted.calls += added;
     return begun + allowed;
   }
 }

@@ -56,6 +56,7 @@ export async function runCall(
   const wrong = tool.parameters && url === undefined ? wrongIn(args, text, tool.parameters) : undefined;
   if (wrong) return callFailure(protocolError(INVALID_PARAMS, `input_validation_error: ${wrong}`));
   if (entry.search) return entry.search(args, context.limits.toolOutputBytes);
+  if (entry.inside) return entry.inside(args, context.signal);
   try {
     return toCallResult(await callProvider(entry, args, context), tool, context.limits.toolOutputBytes);
   } catch (error) {

@@ -6,6 +6,7 @@ import type { Item, ListedTool } from '../../protocol/items.ts';
 import type { ToolDefinition } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject, plainText, thrownText } from '../../protocol/record.ts';
+import { itemsOfAgent } from '../../protocol/tool-calls/agent-items.ts';
 import type { ModelNames, ToolForm } from '../../protocol/tool-calls/kind.ts';
 import { calledToolName, kindServing, requestedType, writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { digestedName, namespacedName, toModelSafeName } from '../../protocol/tool-calls/names/tool-names.ts';
@@ -251,7 +252,7 @@ const NEVER = () => false;
 
 /**
  * The conversation as the model receives it: the calls of server-run tools under their current names, those of the client
- * with the namespaces that `forms` has, and without unanswered ones, since the client cannot answer them. Items that the
+ * with the namespaces that `forms` has, without those of other agents, and without unanswered ones, since the client cannot answer them. Items that the
  * model's server receives as they are stay so. `resumed` are the programs that go on in this turn.
  */
 export function conversationForModel(
@@ -264,7 +265,9 @@ export function conversationForModel(
   const answered = withoutUnanswered(items, toolset);
   // One check per item if there is nothing to change, as usual: thousands of them are in no cache.
   return answered.some(needsModelForm)
-    ? withDenials(joinedPrograms(answered, isNative, resumed), isNative).map(modelForm(toolset, forms, isNative))
+    ? withDenials(joinedPrograms(itemsOfAgent(answered), isNative, resumed), isNative).map(
+        modelForm(toolset, forms, isNative),
+      )
     : answered;
 }
 
@@ -342,6 +345,8 @@ function needsModelForm(item: Item): boolean {
     item.namespace !== undefined ||
     item.type === 'mcp_approval_response' ||
     item.type === 'tool_search_output' ||
+    item.agent !== undefined ||
+    item.type === 'agent_message' ||
     writtenKind(item)?.modelName !== undefined
   );
 }

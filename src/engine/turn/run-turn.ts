@@ -50,6 +50,8 @@ export interface Turn extends Loop {
   readonly place?: Promise<void> | undefined;
   /** Called when the turn is over, for any reason; possibly more than once. */
   readonly leave: () => void;
+  /** Runs the turn in another way, where other turns are a part of it; undefined for a turn of its own. */
+  readonly runBy?: ((turn: Turn) => PullStream<readonly TurnEvent[]>) | undefined;
 }
 
 /**
@@ -57,7 +59,7 @@ export interface Turn extends Loop {
  * opened, and if the client left; any other failure is emitted as an `error` and a failed `turn-end`.
  */
 export function runTurn(turn: Turn): PullStream<readonly TurnEvent[]> {
-  return new RunningTurn(turn);
+  return turn.runBy ? turn.runBy(turn) : new RunningTurn(turn);
 }
 
 /** Each pull reads one batch of input, takes the machine one step further, and emits the events of the step. */

@@ -54,6 +54,8 @@ export interface Loop {
   readonly onResult?: ((call: PendingToolCall, result: ToolCallResult) => void) | undefined;
   /** The model's programs; undefined if it may write none. */
   readonly programs?: LoopPrograms | undefined;
+  /** What other agents of the response send to this one; undefined if it has none. */
+  readonly mail?: AgentMail | undefined;
   /** Starts counting tool rounds; running one rejects only when the turn is aborted. */
   readonly beginRounds: () => ToolRounds<PendingToolCall>;
 }
@@ -66,6 +68,16 @@ interface LoopPrograms {
   readItems(output: TurnState['output']): void;
   /** Ends those that run. */
   close(): Promise<void>;
+}
+
+/** The messages of other agents, between the model's answers. */
+export interface AgentMail {
+  /** Those that have come, as the model receives them. Each is taken once. */
+  take(): readonly Item[];
+  /** Resolves when the agent has answered: whether more has come that it must answer, after all that it waits for. */
+  more(): Promise<boolean>;
+  /** Whether the client must act before the agent can go on. */
+  mustPause(): boolean;
 }
 
 /** A tool that the model must find first. */
@@ -144,13 +156,19 @@ async function* roundsOfTurn(loop: Loop, current: () => TurnState): AsyncGenerat
   let refusals = 0;
   for (let isFirst = true; ; isFirst = false) {
     const before = current().output.size;
+    const messages = loop.mail?.take() ?? [];
+    if (messages.length > 0) request = { ...request, items: [...request.items, ...messages] };
     if (!isFirst || resumed)
       yield singleChunkStream([{ type: 'model-call', isForced: typeof request.toolChoice === 'object' }]);
     yield withToolLists(modelOutput(loop, request));
     noteMissingCall(loop, request, current(), before);
 
     const { pending, refused } = current();
-    if (isCutOff(current()) || (pending.size === 0 && !continuesAfterRefusals(current(), before, plan))) return;
+    if (isCutOff(current())) return;
+    if (pending.size === 0 && !continuesAfterRefusals(current(), before, plan)) {
+      if (!loop.mail || pendingClientCalls(current().output.from(before)).length > 0) return;
+      if (!(await loop.mail.more())) return;
+    }
     const refusedItems = refusalItems(request, plan, current());
     const written =
       pending.size > 0 ? yield* runPendingCalls(turn, before) : yield* refuseRound(turn, before, refusedItems);
@@ -217,6 +235,7 @@ async function* runPendingCalls(
     });
     if (rounds.stopped()) return undefined;
   }
+  if (loop.mail?.mustPause()) return undefined;
   const written = current().output.from(before);
   // The client must act before the model can continue: run a call, or approve one.
   if (pendingClientCalls(written).some(({ id }) => !calls.has(String(id)))) return undefined;

@@ -8,13 +8,14 @@ import type { Activity } from '../../engine/request/activity.ts';
 import { type EndpointRequest, headersFrom } from '../../engine/request/endpoint-request.ts';
 import { ownError } from '../../ports/host/host-error.ts';
 import type { Upstream } from '../../ports/upstream.ts';
-import type { ApiError } from '../../protocol/errors.ts';
+import { ApiError } from '../../protocol/errors.ts';
 import type { TurnEnd } from '../../protocol/events.ts';
 import { requestIdFrom } from '../../protocol/ids.ts';
 import type { Reply } from '../../protocol/reply.ts';
 import type { CoreSettings } from '../../server/options/core-settings.ts';
 import { settingsFor } from '../../server/options/presentation.ts';
 import { receivedStep } from '../../server/reported-routes.ts';
+import type { Injection, InjectMessage } from './injection.ts';
 import type { ConnectionMemory } from './memory.ts';
 import type { BadMessage, CreateMessage } from './message.ts';
 import type { SocketWriter } from './socket-writer.ts';
@@ -29,6 +30,8 @@ export interface Client {
   readonly memory: ConnectionMemory;
   readonly writer: SocketWriter;
   readonly steering: Steering;
+  /** Set if the client may answer calls of responses that run. */
+  readonly injection?: Injection;
   /** Aborted when the client leaves. */
   readonly left: AbortSignal;
   readonly disconnect: () => void;
@@ -69,13 +72,17 @@ async function runTurn(
   { body, generate, lane }: CreateMessage,
   { steers, onRefused }: Beginning,
 ): Promise<Followed | undefined> {
-  const { core, memory, turns, steering } = client;
+  const { core, memory, turns, steering, injection } = client;
   const upstream = generate ? core.upstream : noModel;
   const turn = memory.turn();
   let id: string | undefined;
   // Compaction is a model call too.
   const unsteered = toMessageRequest(client, generate ? body : { ...body, context_management: null });
-  const request = { ...unsteered, isSteered: () => steering.hasSteers(id) };
+  const request = {
+    ...unsteered,
+    isSteered: () => steering.hasSteers(id),
+    ...(injection ? { isInjectable: true } : {}),
+  };
   core.recorder.onStep?.(receivedStep(request, 'WebSocket response.create'));
   const budget = generate ? core.budget : undefined;
   const settings = settingsFor({ ...core, upstream, budget, store: turn.store, keepsUnstored: true }, request);
@@ -85,7 +92,10 @@ async function runTurn(
     id = live.id;
     steering.release(steers);
     steering.begin(id, lane, body);
-    followed = steering.end(id, await writeEvents(client, live, lane));
+    injection?.begin(live);
+    const end = await writeEvents(client, live, lane);
+    injection?.end(id);
+    followed = steering.end(id, end);
     await sendSteerEvents(client, followed);
   }
   // Open Responses requires it: the client must not continue from a response that may differ from what it expects.
@@ -96,6 +106,13 @@ async function runTurn(
 /** Accepts or refuses input for a running response, at once. */
 export function answerSteer(client: Client, message: SteerMessage): Promise<void> {
   return sendSteerEvents(client, { events: [client.steering.steer(message)] });
+}
+
+/** Takes or refuses answers to calls of a running response, at once; that they were taken is an event of the response. */
+export async function answerInject(client: Client, message: InjectMessage): Promise<void> {
+  const failure = client.injection?.inject(message);
+  if (failure instanceof ApiError) return answerError(client, { lane: undefined, error: failure });
+  if (failure && !client.left.aborted) await client.writer.send(JSON.stringify(failure));
 }
 
 async function sendSteerEvents({ writer, left }: Client, { events }: Pick<Followed, 'events'>): Promise<void> {

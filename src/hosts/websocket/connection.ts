@@ -8,8 +8,9 @@ import type { ByteShare } from '../../ports/queues/shared-bytes.ts';
 import { limitScope } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { bodyByteShare, tooManyBodies, UnreadAnswer } from '../../server/requests/body-room.ts';
-import { answerCreate, answerError, answerSteer, type Client } from './answer.ts';
+import { answerCreate, answerError, answerInject, answerSteer, type Client } from './answer.ts';
 import { countArrivingBytes } from './arriving-bytes.ts';
+import { Injection, type InjectMessage, isInjectable } from './injection.ts';
 import { connectionMemory } from './memory.ts';
 import { type BadMessage, type CreateMessage, readMessage } from './message.ts';
 import type { WebSocketSettings } from './options.ts';
@@ -94,6 +95,7 @@ class ServedConnection implements Connection {
     const here = {
       memory,
       steering,
+      ...(isInjectable(caller.request, core.multiAgent) ? { injection: new Injection() } : {}),
       writer: socketWriter(socket, { unread, heldBytes: () => this.answeredBytes }),
       left: this.left.signal,
       disconnect: () => this.terminate(),
@@ -129,7 +131,8 @@ class ServedConnection implements Connection {
     this.socket.on('message', (data, isBinary) => {
       // The cast: ws delivers messages in this form by default.
       const bytes = data as Buffer;
-      this.take(readMessage(isBinary ? undefined : bytes, this.client.core.limits), bytes.length);
+      const { core, injection } = this.client;
+      this.take(readMessage(isBinary ? undefined : bytes, core.limits, injection !== undefined), bytes.length);
     });
     // A protocol error of the client: ws closes the connection itself, with the matching code.
     this.socket.on('error', () => {});
@@ -145,9 +148,9 @@ class ServedConnection implements Connection {
     });
   }
 
-  private take(message: CreateMessage | SteerMessage | BadMessage, bytes: number): void {
+  private take(message: CreateMessage | SteerMessage | InjectMessage | BadMessage, bytes: number): void {
     const { writer } = this.client;
-    if ('steered' in message) return this.steer(message);
+    if ('steered' in message || 'injected' in message) return this.reach(message);
     const { lane } = message;
     // An error for a message without a response need not wait for others: a client that steers waits for nothing else.
     if ('error' in message && message.atOnce && !writer.isFull) return void this.refuse(message);
@@ -187,10 +190,11 @@ class ServedConnection implements Connection {
     setTimeout(() => this.terminate(), GRACE_MS).unref();
   }
 
-  /** A client that steers waits for nothing else; one that does not read gets no answer. */
-  private steer(message: SteerMessage): void {
+  /** What is for a response that runs waits for nothing else; a client that does not read gets no answer. */
+  private reach(message: SteerMessage | InjectMessage): void {
     if (this.client.writer.isFull) return this.terminate();
-    void answerSteer(this.client, message).catch((error) => this.fail(error));
+    const answered = 'steered' in message ? answerSteer(this.client, message) : answerInject(this.client, message);
+    void answered.catch((error) => this.fail(error));
   }
 
   private async answer(message: CreateMessage | BadMessage): Promise<void> {

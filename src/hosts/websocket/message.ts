@@ -2,6 +2,7 @@
 import { ApiError, toApiError } from '../../protocol/errors.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { type BodyLimits, bodyErrors, parseBody } from '../../server/requests/json-body.ts';
+import type { InjectMessage } from './injection.ts';
 import type { SteerMessage } from './steering.ts';
 
 /** A request for a response. */
@@ -24,11 +25,12 @@ export interface BadMessage {
 /** Safe to write into JSON unescaped. */
 const LANE = /^[A-Za-z0-9_.-]{1,256}$/;
 
-/** Reads the bytes of one text frame; undefined stands for a binary one. */
+/** Reads the bytes of one text frame; undefined stands for a binary one. `injects` is whether the client may answer calls of running responses. */
 export function readMessage(
   bytes: Uint8Array | undefined,
   limits: BodyLimits,
-): CreateMessage | SteerMessage | BadMessage {
+  injects = false,
+): CreateMessage | SteerMessage | InjectMessage | BadMessage {
   if (bytes === undefined)
     return badMessage(new ApiError('unsupported_media_type', 'A message must be JSON in a text frame.'));
   if (bytes.byteLength === 0) return badMessage(bodyErrors.malformed(undefined));
@@ -47,6 +49,13 @@ export function readMessage(
     const code = steered === undefined ? 'missing_required_parameter' : 'invalid_type';
     const message = "'previous_response_id' must be the id of the response to steer.";
     return { ...badMessage(new ApiError(code, message, { param: 'previous_response_id' })), atOnce: true };
+  }
+  if (injects && type === 'response.inject') {
+    const { response_id: injected, input } = body;
+    if (typeof injected === 'string') return { injected, input };
+    const code = injected === undefined ? 'missing_required_parameter' : 'invalid_type';
+    const message = "'response_id' must be the id of the response that runs.";
+    return { ...badMessage(new ApiError(code, message, { param: 'response_id' })), atOnce: true };
   }
   if (lane !== undefined && lane !== null && !(typeof lane === 'string' && LANE.test(lane))) {
     const message = "Invalid 'stream_id': it must be 1 to 256 of the characters A-Z, a-z, 0-9, '_', '.' and '-'.";

@@ -119,6 +119,7 @@ export const SILENT_TYPES: ReadonlySet<string> = new Set([
   'mcp_approval_response',
   'additional_tools',
   'configuration_update',
+  'multi_agent_call_output',
 ]);
 
 function newDraft(): Draft {

@@ -18,6 +18,8 @@ const ID_PREFIX: Readonly<Record<string, string>> = {
   mcp_list_tools: 'mcpl',
   mcp_approval_request: 'mcpr',
   tool_search_output: 'tso',
+  multi_agent_call_output: 'maco',
+  agent_message: 'amsg',
 };
 
 /** The request's own items, each with an id, a type and, if it is a message, a list of parts. */

@@ -116,7 +116,11 @@ export interface WrittenToolCallKind extends ToolCallKind {
   /** The item that follows the call with its result, for types that have one; without a result it is in progress. */
   readonly outputItem?: {
     readonly idPrefix: string;
-    item(call: Pick<ShownCall, 'callId' | 'fields'>, id: string, result: ToolCallResult | undefined): OutputItem;
+    item(
+      call: { readonly callId: string; readonly owner: ShownCall['owner'] } & Pick<ShownCall, 'fields'>,
+      id: string,
+      result: ToolCallResult | undefined,
+    ): OutputItem;
   };
   /**
    * The call in a conversation; `output` is what its own output item holds, if it has one. Undefined for an item that

@@ -11,6 +11,7 @@ import { functionCall } from './function-call.ts';
 import { imageGenerationCall } from './image-generation-call.ts';
 import type { AnsweredToolCall, ToolCallKind, ToolForm, WrittenToolCallKind } from './kind.ts';
 import { mcpCall } from './mcp-call.ts';
+import { multiAgentCall } from './multi-agent-call.ts';
 import { toModelSafeName } from './names/tool-names.ts';
 import { programCall } from './program-call.ts';
 import { localShellCall, shellCall } from './shell-calls.ts';
@@ -31,6 +32,7 @@ export const CALL_KINDS: Readonly<Record<ToolCallType, WrittenToolCallKind>> = {
   apply_patch_call: applyPatchCall,
   web_search_call: webSearchCall,
   file_search_call: fileSearchCall,
+  multi_agent_call: multiAgentCall,
 };
 
 /** The call types of tools that the client runs. */

@@ -1,6 +1,7 @@
 /** The options that all routers and adapters share, checked once, with every default filled in. */
 
 import { stateSealer } from '../../apis/endpoint/provider-state.ts';
+import { type MultiAgentSettings, multiAgentSettings } from '../../engine/agents/settings.ts';
 import { type CompactionSettings, compactionSettings } from '../../engine/compaction/settings.ts';
 import { type GuardSettings, guardSettings } from '../../engine/guarding/guard/settings.ts';
 import { type Activity, activity } from '../../engine/request/activity.ts';
@@ -38,6 +39,7 @@ export interface CoreSettings
   readonly turns: Activity;
   readonly onStoreError: 'fail' | 'continue';
   readonly stateSealer: Sealer;
+  readonly multiAgent: MultiAgentSettings | undefined;
   readonly compaction: CompactionSettings;
   readonly countTokens: TokenCounter;
   readonly tokenCounting: TokenCounting;
@@ -86,6 +88,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     onStoreError: options.onStoreError ?? 'fail',
     stateSealer: stateSealer(secret),
     webhooks: options.webhooks,
+    multiAgent: multiAgentSettings(`${owner}: multiAgent`, options.multiAgent),
     compaction: compactionSettings(`${owner}: compaction`, options.compaction, secret),
     countTokens: counting.upperCount,
     tokenCounting: counting,

@@ -52,6 +52,7 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   secret: () => true,
   background: isObject,
   webhooks: isWebhooks,
+  multiAgent: (value) => typeof value === 'boolean' || isRecord(value) || 'true, false or an object',
   compaction: isObject,
   countTokens: isFunction,
   prompts: (value) =>

@@ -1,5 +1,6 @@
 /** The options that all routers and adapters share. */
 
+import type { MultiAgentOptions } from '../../engine/agents/settings.ts';
 import type { CompactionOptions } from '../../engine/compaction/settings.ts';
 import type { TextCounter } from '../../engine/tokens/tokenizer.ts';
 import type { Webhooks } from '../../engine/webhooks/webhooks.ts';
@@ -89,6 +90,11 @@ export interface CoreOptions<Req = unknown> {
    * Responses API over HTTP, and by `batchesApi`, only. Default: none.
    */
   readonly webhooks?: Webhooks | undefined;
+  /**
+   * Whether a request of the Responses API may have several agents, which the model begins itself (OpenAI's beta `responses_multi_agent=v1`),
+   * and how many. Default: false, and a request's `multi_agent` is ignored.
+   */
+  readonly multiAgent?: boolean | MultiAgentOptions | undefined;
   /** How conversations are compacted. Default: those of `CompactionOptions`. */
   readonly compaction?: CompactionOptions | undefined;
   /**

@@ -7,13 +7,23 @@ const UNUSED: Readonly<Record<string, readonly string[]>> = {
   chatCompletionsRouter: [
     'background',
     'webhooks',
+    'multiAgent',
     'show.toolCalls',
     'show.toolCallsInMessages',
     'show.queued',
     'compaction',
     'prompts',
   ],
-  messagesRouter: ['background', 'webhooks', 'show.toolCalls', 'show.reasoning', 'show.queued', 'dialect', 'prompts'],
+  messagesRouter: [
+    'background',
+    'webhooks',
+    'multiAgent',
+    'show.toolCalls',
+    'show.reasoning',
+    'show.queued',
+    'dialect',
+    'prompts',
+  ],
   attachResponsesWebSocket: ['background', 'webhooks', 'openapi'],
 };
 

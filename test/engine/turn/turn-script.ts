@@ -131,6 +131,7 @@ export function line(event: TurnEvent): string {
     case 'raw':
     case 'heartbeat':
     case 'keepalive':
+    case 'input-injected':
       return event.type;
     default:
       return unreachable(event);

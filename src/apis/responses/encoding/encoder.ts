@@ -6,7 +6,7 @@ import type { TurnEvent, WireEvent } from '../../../protocol/events.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME, numberedFrame, numberedJson } from '../../../streams/sse-frames.ts';
 import { encodeBatch } from './fast-path.ts';
 import type { Written } from './item-json.ts';
-import { type EncodeOptions, wireEvent } from './wire-events.ts';
+import { agentEvent, type EncodeOptions } from './wire-events.ts';
 
 /** The stream's response, and the owner of the tools that the model calls in it. */
 export interface EncoderOptions extends EncodeOptions {
@@ -47,7 +47,10 @@ export class Encoder {
 
   private framesWith(events: readonly TurnEvent[], written?: Written): string {
     const { dialect } = this.options;
-    if (!this.rewrite && !dialect.stream) return encodeBatch(events, this.options, written);
+    const [first] = events;
+    // Of several agents, a batch is one's own, or that of the whole response.
+    const isOfAgent = first !== undefined && 'agent' in first;
+    if (!this.rewrite && !dialect.stream && !isOfAgent) return encodeBatch(events, this.options, written);
     return events.map((event) => this.frameOf(event)).join('');
   }
 
@@ -103,7 +106,7 @@ export class Encoder {
   }
 
   private numbered(event: TurnEvent): readonly Numbered[] {
-    const plain = wireEvent(event, this.options);
+    const plain = agentEvent(event, this.options);
     if (!plain || !('sequence' in event)) return [];
     if (!this.rewrite) return [{ event: plain, sequence: event.sequence }];
     return this.rewrite(plain).map((each) => ({ event: each, sequence: this.sequence++ }));

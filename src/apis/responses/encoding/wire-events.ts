@@ -92,6 +92,8 @@ export function wireEvent(event: TurnEvent, options: EncodeOptions): WireEvent |
     }
     case 'keepalive':
       return { type: options.keepalive };
+    case 'input-injected':
+      return { type: 'response.inject.created', response_id: options.started.id };
     case 'raw':
     case 'heartbeat':
     case 'call-dropped':
@@ -99,6 +101,13 @@ export function wireEvent(event: TurnEvent, options: EncodeOptions): WireEvent |
     default:
       return unreachable(event);
   }
+}
+
+/** The same with the agent that the event belongs to, where a response has several. */
+export function agentEvent(event: TurnEvent, options: EncodeOptions): WireEvent | undefined {
+  const plain = wireEvent(event, options);
+  if (!plain || !('agent' in event) || event.agent === undefined) return plain;
+  return { ...plain, agent: { agent_name: event.agent } };
 }
 
 /** The turn event of this type. */

@@ -1,13 +1,14 @@
 /** The turn as a pure state machine: it alone assigns indices, ids, sequence numbers and statuses, and sums usage. */
 import { ApiError, type ErrorBody } from '../../../protocol/errors.ts';
-import type {
-  FinishReason,
-  ModelEvent,
-  TurnEnd,
-  TurnError,
-  TurnEvent,
-  TurnInput,
-  Usage,
+import {
+  type FinishReason,
+  type ModelEvent,
+  type TurnEnd,
+  type TurnError,
+  type TurnEvent,
+  type TurnInput,
+  type Usage,
+  usageSum,
 } from '../../../protocol/events.ts';
 import type { ItemStatus } from '../../../protocol/items.ts';
 import { unreachable } from '../../../protocol/record.ts';
@@ -216,19 +217,7 @@ function addCallUsage(draft: Draft): void {
 }
 
 function addUsage(draft: Draft, added: Usage, cost: number | undefined): void {
-  const { usage: sum } = draft;
-  const { input_tokens_details: input, output_tokens_details: output } = sum;
-  const { input_tokens_details: addedInput, output_tokens_details: addedOutput } = added;
-  draft.usage = {
-    input_tokens: sum.input_tokens + added.input_tokens,
-    input_tokens_details: {
-      cached_tokens: input.cached_tokens + addedInput.cached_tokens,
-      cache_write_tokens: (input.cache_write_tokens ?? 0) + (addedInput.cache_write_tokens ?? 0),
-    },
-    output_tokens: sum.output_tokens + added.output_tokens,
-    output_tokens_details: { reasoning_tokens: output.reasoning_tokens + addedOutput.reasoning_tokens },
-    total_tokens: sum.total_tokens + added.total_tokens,
-  };
+  draft.usage = usageSum(draft.usage, added);
   if (cost !== undefined) draft.facts = { ...draft.facts, cost: (draft.facts?.cost ?? 0) + cost };
 }
 

@@ -1,0 +1,134 @@
+/** The agents of a response that has several: their tools, and what each of their turns is made of. */
+
+import { type AgentLimits, AgentTree, agentNames } from '../../engine/agents/agent-tree.ts';
+import { AgentsTurn, type InjectFailure, type SharedByAgents } from '../../engine/agents/agents-turn.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import type { CallCount } from '../../engine/tools/rounds.ts';
+import type { Turn } from '../../engine/turn/run-turn.ts';
+import type { Workspace } from '../../ports/tool-provider.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import type { Item } from '../../protocol/items.ts';
+import { itemOwners, ROOT_AGENT } from '../../protocol/tool-calls/agent-items.ts';
+import { isCallOutput, isClientAnsweredCall } from '../../protocol/tool-calls/kinds.ts';
+import { type AgentSettings, type AgentTurnSources, type Approved, agentTurn, withAgentTools } from './agent-turn.ts';
+import { requestedAgents } from './requested-agents.ts';
+import type { ResponsesApiSettings } from './settings.ts';
+import type { PreparedRequest } from './steps/request.ts';
+
+/** The agents of a response, from its request to its last turn. */
+export class ResponseAgents {
+  /** The calls of all of them. */
+  readonly counted: CallCount = { calls: 0 };
+  /** Ends the first agent's turn, and with it all others, also where the client has not left. */
+  readonly signal: AbortSignal;
+  private readonly stop = new AbortController();
+  private readonly limits: AgentLimits;
+  private readonly settings: AgentSettings;
+  private running: AgentsTurn | undefined = undefined;
+
+  /** `life` is the signal of the response. */
+  constructor(limits: AgentLimits, settings: AgentSettings, life: AbortSignal) {
+    this.limits = limits;
+    this.settings = settings;
+    this.signal = AbortSignal.any([life, this.stop.signal]);
+  }
+
+  /** What the first agent is asked, and what becomes of its turn. Throws as `withAgentTools` does. */
+  begin(asked: PreparedRequest): FirstAgent {
+    const { window, answers } = asked;
+    const tree = new AgentTree(this.limits, agentNames(window.items));
+    const prepared = withAgentTools(asked, tree, ROOT_AGENT, this.limits.concurrent);
+    const approved = approvedByAgent(asked).get(ROOT_AGENT) ?? [];
+    return {
+      prepared: { ...prepared, answers: { ...answers, approved } },
+      join: (turn, workspace) => {
+        const { limits, settings, stop, counted } = this;
+        const sources = { prepared: asked, settings, limits, workspace, call: turn.call, stop, counted, now: turn.now };
+        const agents = sharedByAgents(tree, sources);
+        const runBy = (whole: Turn) => {
+          this.running = new AgentsTurn(whole, agents);
+          return this.running;
+        };
+        return { ...turn, mail: tree.mailbox(tree.root, this.signal), runBy };
+      },
+    };
+  }
+
+  /** Takes the client's answers to calls while the response runs. */
+  readonly inject = (items: readonly Item[]): InjectFailure | undefined => this.running?.inject(items);
+}
+
+/** The first agent's request, and its turn as one of several agents. */
+interface FirstAgent {
+  readonly prepared: PreparedRequest;
+  join(turn: Turn, workspace: Workspace | undefined): Turn;
+}
+
+/** The agents that the request wants; undefined for one that wants none. Throws `ApiError`. */
+export function responseAgents(
+  request: EndpointRequest,
+  settings: ResponsesApiSettings,
+  life: AbortSignal,
+  isResumed: boolean,
+): ResponseAgents | undefined {
+  const { multiAgent } = settings;
+  const limits = requestedAgents(request, multiAgent);
+  if (!limits || !multiAgent) return undefined;
+  // What the others had begun is in no store.
+  if (isResumed) throw new ApiError('server_error', 'The process that ran the agents of this response was lost.');
+  return new ResponseAgents(limits, { ...settings, multiAgent }, life);
+}
+
+/** What runs the turns of all agents. `tree` is that of the tools of the first. */
+function sharedByAgents(tree: AgentTree, sources: AgentTurnSources): SharedByAgents {
+  const { prepared, settings, call, stop } = sources;
+  const { taskMs, injectWaitMs } = settings.multiAgent;
+  const { answered, waiting } = pausedAgents(prepared);
+  for (const name of waiting) tree.pause(name);
+  // Each answer is used once.
+  const approvals = approvedByAgent(prepared);
+  return {
+    tree,
+    conversation: prepared.window.items,
+    stop,
+    signal: call.signal,
+    answered,
+    taskMs,
+    injectWaitMs: prepared.apiRequest.isInjectable ? injectWaitMs : undefined,
+    prepareTurn: (parts) => {
+      const approved = approvals.get(parts.agent) ?? [];
+      approvals.delete(parts.agent);
+      return agentTurn(tree, parts, approved, sources);
+    },
+  };
+}
+
+function approvedByAgent({ answers, conversation }: PreparedRequest): Map<string, Approved> {
+  const approved = new Map<string, Approved>();
+  if (answers.approved.length === 0) return approved;
+  const owners = itemOwners(conversation);
+  const agents = new Map(conversation.map((item, index) => [item.id, owners[index]]));
+  for (const call of answers.approved) {
+    const agent = agents.get(call.id) ?? ROOT_AGENT;
+    approved.set(agent, [...(approved.get(agent) ?? []), call]);
+  }
+  return approved;
+}
+
+/** Those besides the first that waited for what the request brings, and wait for nothing more; and those that still wait. */
+function pausedAgents({ conversation, input }: PreparedRequest) {
+  const owners = itemOwners(conversation);
+  const brought = new Set<Item>(input);
+  const open = new Map<unknown, string>();
+  const answered = new Set<string>();
+  for (const [index, item] of conversation.entries()) {
+    const owner = owners[index] ?? ROOT_AGENT;
+    const isAnswer = isCallOutput(item) || item.type === 'mcp_approval_response';
+    if (isAnswer) open.delete(item.call_id ?? item.approval_request_id);
+    else if (item.type === 'mcp_approval_request') open.set(item.id, owner);
+    else if (isClientAnsweredCall(item)) open.set(item.call_id, owner);
+    if (isAnswer && owner !== ROOT_AGENT && brought.has(item)) answered.add(owner);
+  }
+  const waiting = new Set(open.values());
+  return { answered: [...answered].filter((owner) => !waiting.has(owner)), waiting };
+}

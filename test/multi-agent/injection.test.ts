@@ -1,0 +1,168 @@
+/** Answers to calls of agents while their response runs, over a WebSocket. */
+import { once } from 'node:events';
+import { WebSocket } from 'ws';
+import type { JsonObject } from '../../src/protocol/record.ts';
+import { type AgentsApp, BETA, call, lastSaid, type Script, type Shown, withAgents } from './app.ts';
+
+const ROOT = '/root';
+const CHILD = '/root/reader';
+const ASK = { type: 'function', name: 'ask', parameters: { type: 'object', properties: {} } };
+const SPAWN = { task_name: 'reader', message: 'Ask.', fork_turns: 'none' };
+
+const delegating: Script = (asked, round) => {
+  if (round === 1) return call('spawn_agent', SPAWN);
+  const said = asked.messages.find(({ role, content }) => role === 'user' && String(content).includes('Answered'));
+  return said ? { text: String(said.content) } : call('wait_agent', {}, `wait_${round}`);
+};
+const asking: Script = (asked, round) => (round === 1 ? call('ask') : { text: `Answered: ${lastSaid(asked)}` });
+
+/** A client on a WebSocket. */
+interface Client {
+  send(message: JsonObject): void;
+  /** The next message of one of these types. */
+  next(...types: readonly string[]): Promise<Shown>;
+  readonly received: readonly Shown[];
+}
+
+async function connected(app: AgentsApp, run: (client: Client) => Promise<void>, headers = BETA): Promise<void> {
+  const socket = new WebSocket(`${app.url.replace('http', 'ws')}/responses`, { headers });
+  const received: Shown[] = [];
+  const unread: Shown[] = [];
+  socket.on('message', (data) => {
+    // The cast: the server sends nothing else.
+    const message = JSON.parse(String(data)) as Shown;
+    received.push(message);
+    unread.push(message);
+  });
+  await once(socket, 'open');
+  try {
+    await run({
+      received,
+      send: (message) => socket.send(JSON.stringify(message)),
+      async next(...types) {
+        for (;;) {
+          const message = unread.shift();
+          if (!message) await once(socket, 'message');
+          else if (types.includes(message.type)) return message;
+        }
+      },
+    });
+  } finally {
+    socket.terminate();
+  }
+}
+
+const CREATE = {
+  type: 'response.create',
+  model: 'fake-model',
+  input: 'Go.',
+  tools: [ASK],
+  multi_agent: { enabled: true },
+};
+const ENDS = ['response.completed', 'response.failed', 'response.incomplete', 'error'];
+
+/** Creates a response, and reads until an agent calls the client's tool. */
+async function untilAsked({ send, next }: Client): Promise<{ id: string; callId: unknown }> {
+  send(CREATE);
+  const { response } = (await next('response.created')) as Shown & { response: { id: string } };
+  for (;;) {
+    const { item } = (await next('response.output_item.done', ...ENDS)) as Shown & { item: Shown };
+    if (item.type === 'function_call') return { id: response.id, callId: item.call_id };
+  }
+}
+
+const output = (callId: unknown, text = 'forty-two') => ({
+  type: 'function_call_output',
+  call_id: callId,
+  output: text,
+});
+
+describe('response.inject', () => {
+  it('[E-13] is no message of a connection without the beta, or where the host has not switched it on', async () => {
+    const refused = async (app: AgentsApp, headers: Partial<typeof BETA>) =>
+      connected(
+        app,
+        async ({ send, next }) => {
+          send({ type: 'response.inject', response_id: 'resp_1', input: [output('call_1')] });
+          const { error } = (await next('error')) as Shown & { error: { code: string; param: string } };
+          expect([error.code, error.param]).toEqual(['invalid_value', 'type']);
+        },
+        headers as typeof BETA,
+      );
+    await withAgents({}, (app) => refused(app, {}));
+    await withAgents({}, (app) => refused(app, BETA), { multiAgent: false });
+  });
+
+  it.each([
+    ['no list', 'text'],
+    ['an empty list', []],
+    ['a message', [{ role: 'user', content: 'Hi' }]],
+    ['an output without an id', [{ type: 'function_call_output', output: 'x' }]],
+    ['an output of a call that nobody made', [output('call_of_nobody')]],
+  ])('[E-13] is refused with %s, and the response goes on', async (_, input) => {
+    await withAgents({ [ROOT]: delegating, [CHILD]: asking }, (app) =>
+      connected(app, async (client) => {
+        const { id, callId } = await untilAsked(client);
+        client.send({ type: 'response.inject', response_id: id, input });
+        const { status } = await client.next('error');
+        expect(status).toBe(400);
+        client.send({ type: 'response.inject', response_id: id, input: [output(callId)] });
+        expect((await client.next(...ENDS)).type).toBe('response.completed');
+      }),
+    );
+  });
+
+  it('[E-13] commits all of its outputs or none', async () => {
+    await withAgents({ [ROOT]: delegating, [CHILD]: asking }, (app) =>
+      connected(app, async (client) => {
+        const { id, callId } = await untilAsked(client);
+        client.send({ type: 'response.inject', response_id: id, input: [output(callId), output(callId, 'again')] });
+        await client.next('error');
+        client.send({ type: 'response.inject', response_id: id, input: [output(callId)] });
+        await client.next('response.inject.created');
+      }),
+    );
+  });
+
+  it('[E-13] lets the agent that waits go on, and the next response has the output', async () => {
+    await withAgents({ [ROOT]: delegating, [CHILD]: asking }, (app) =>
+      connected(app, async (client) => {
+        const { id, callId } = await untilAsked(client);
+        client.send({ type: 'response.inject', response_id: id, input: [output(callId)] });
+        const created = await client.next('response.inject.created', ...ENDS);
+        expect([created.type, created.response_id]).toEqual(['response.inject.created', id]);
+        const { response } = (await client.next(...ENDS)) as Shown & { response: { output: readonly Shown[] } };
+        expect(JSON.stringify(response.output.at(-1))).toContain('Answered: forty-two');
+        const numbers = client.received.map(({ sequence_number: number }) => number);
+        expect(numbers).toEqual(numbers.map((_, index) => index));
+        expect(response.output.filter(({ type }) => type === 'function_call_output')[0]?.agent?.agent_name).toBe(CHILD);
+        client.send({ ...CREATE, previous_response_id: id, input: 'And now?' });
+        expect((await client.next(...ENDS)).type).toBe('response.completed');
+      }),
+    );
+  });
+
+  it('[E-13] is told that a response has ended, and of one that is not there', async () => {
+    await withAgents(
+      { [ROOT]: delegating, [CHILD]: asking },
+      (app) =>
+        connected(app, async (client) => {
+          const { id, callId } = await untilAsked(client);
+          await client.next('response.completed');
+          const input = [output(callId)];
+          for (const [responseId, code] of [
+            [id, 'response_already_completed'],
+            ['resp_none', 'response_not_found'],
+          ]) {
+            client.send({ type: 'response.inject', response_id: responseId, input });
+            const failed = (await client.next('response.inject.failed')) as Shown & { error: { code: string } };
+            expect([failed.error.code, failed.input]).toEqual([code, input]);
+          }
+          client.send({ ...CREATE, previous_response_id: id, input });
+          const { response } = (await client.next(...ENDS)) as Shown & { response: { output: readonly Shown[] } };
+          expect(JSON.stringify(response.output.at(-1))).toContain('Answered: forty-two');
+        }),
+      { multiAgent: { injectWaitMs: 20 } },
+    );
+  });
+});
