@@ -124,6 +124,8 @@ The snippets of these pages are tested too: \`npm run test:slow\` runs them, and
 
 ## Clients
 
+The newest versions of these and of more clients, and what they can, are in [clients](clients.md#what-is-tested). The tests in depth use these:
+
 ${versions(['Package', 'Version'], [...locked('', CLIENTS), ...locked('test/clients', CLIENTS)])}
 
 In Python:

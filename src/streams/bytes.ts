@@ -69,46 +69,96 @@ export function readBytes(body: Bytes, maxBytes: number): Promise<Buffer> {
 /** Bytes that wait for their reader, above which the answer is paused. */
 const MAX_WAITING = 256 * 1024;
 
-/** The pieces of a body, no faster than they are read. `onBytes` is called for each that arrives. */
-export async function* readPieces(body: Bytes, onBytes: () => void): AsyncGenerator<Uint8Array, void> {
-  const pieces: Buffer[] = [];
-  let waiting = 0;
-  let isOver = false;
-  let failure: { readonly error: unknown } | undefined;
-  let wake = () => {};
-  body.readBy({
-    bytes(chunk) {
-      onBytes();
-      pieces.push(chunk);
-      waiting += chunk.length;
-      if (waiting > MAX_WAITING) body.pause();
-      wake();
-    },
-    ended() {
-      isOver = true;
-      wake();
-    },
-    failed(error) {
-      failure = { error };
-      isOver = true;
-      wake();
-    },
-  });
-  try {
+/** What happens to a body while it is read piece by piece. */
+interface PieceWatch {
+  /** Called for each piece that arrives. */
+  reset(): void;
+  /** Called when all of it has been read. */
+  finish(): void;
+  /** Called last, however the reading ended. */
+  stop(): void;
+}
+
+/**
+ * The pieces of a body, no faster than they are read; it begins with the first that is asked for. An iterator by hand: a short answer has two
+ * or three pieces, and generators within each other make a dozen promises of each.
+ */
+export class PieceReader implements AsyncIterableIterator<Uint8Array, void> {
+  private readonly body: Bytes;
+  private readonly watch: PieceWatch;
+  private readonly shown: (error: unknown) => unknown;
+  private readonly pieces: Buffer[] = [];
+  private waiting = 0;
+  private state: 'unread' | 'arriving' | 'arrived' | 'closed' = 'unread';
+  private failure: { readonly error: unknown } | undefined = undefined;
+  private wake: (() => void) | undefined = undefined;
+
+  /** `shown` makes of a failure of the body the error that its reader receives. */
+  constructor(body: Bytes, watch: PieceWatch, shown: (error: unknown) => unknown) {
+    this.body = body;
+    this.watch = watch;
+    this.shown = shown;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /** Rejects with the error that is shown. One call at a time, as `for await` makes them. */
+  async next(): Promise<IteratorResult<Uint8Array, void>> {
+    if (this.state === 'unread') {
+      this.state = 'arriving';
+      this.body.readBy(this);
+    }
     for (;;) {
-      const arrived = pieces.splice(0);
-      waiting = 0;
-      for (const piece of arrived) yield piece;
-      if (pieces.length > 0) continue;
-      if (failure) throw failure.error;
-      if (isOver) return;
-      body.resume();
+      const piece = this.pieces.shift();
+      if (piece) {
+        this.waiting -= piece.length;
+        return { value: piece, done: false };
+      }
+      if (this.state !== 'arriving') return this.end();
+      this.body.resume();
       await new Promise<void>((resolve) => {
-        wake = resolve;
+        this.wake = resolve;
       });
     }
-  } finally {
-    if (!isOver) body.close();
+  }
+
+  /** Ends the body, whose reader has left. */
+  async return(): Promise<IteratorResult<Uint8Array, void>> {
+    if (this.state === 'arriving') this.body.close();
+    if (this.state !== 'closed' && this.state !== 'unread') this.watch.stop();
+    this.state = 'closed';
+    return { value: undefined, done: true };
+  }
+
+  bytes(chunk: Buffer): void {
+    this.watch.reset();
+    this.pieces.push(chunk);
+    this.waiting += chunk.length;
+    if (this.waiting > MAX_WAITING) this.body.pause();
+    this.wake?.();
+  }
+
+  ended(): void {
+    if (this.state === 'arriving') this.state = 'arrived';
+    this.wake?.();
+  }
+
+  failed(error: unknown): void {
+    this.failure = { error };
+    this.ended();
+  }
+
+  private end(): IteratorResult<Uint8Array, void> {
+    if (this.state === 'closed') return { value: undefined, done: true };
+    this.state = 'closed';
+    // Before the watch is stopped, which would count as the reason.
+    const failure = this.failure && { error: this.shown(this.failure.error) };
+    if (!failure) this.watch.finish();
+    this.watch.stop();
+    if (failure) throw failure.error;
+    return { value: undefined, done: true };
   }
 }
 

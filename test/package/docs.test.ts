@@ -128,32 +128,28 @@ describe('docs/README.md', () => {
 });
 
 describe('docs/clients.md', () => {
-  it('names clients in the versions that the tests run', () => {
-    const devDependencies: Record<string, string> = Object.assign(
-      {},
-      ...['package.json', 'test/clients/package.json'].map((path) => JSON.parse(read(path)).devDependencies),
-    );
-    const agents = [...read('test/agents/scenes.mjs').matchAll(/^ {2}'(\S+?)(?:@npm:.*)?@(\d[^'-]*)/gm)];
-    const pythons = ['agents-python', 'anthropic-python', 'frameworks-python', 'openai-python', 'snippets'].flatMap(
-      (name) => [...read(`test/clients/${name}.test.ts`).matchAll(/pythonPackage\('([\w-]+)', '([\d.]+)'/g)],
-    );
-    const versionsOf = (client: string) => [
-      ...Object.entries(devDependencies).flatMap(([name, version]) =>
-        name.replace(/\d$/, '') === client ? [version.split('@').at(-1) ?? ''] : [],
-      ),
-      ...agents.flatMap(([, name = '', version = '']) => (name.includes(client.toLowerCase()) ? [version] : [])),
-      ...pythons.flatMap(([, name, version = '']) => (name === client ? [version] : [])),
-    ];
-    const rows = [...read('docs/clients.md').matchAll(/^\| `?([\w@/-]+).*? \| (\d[^|]*?) \|/gm)];
-    const wrong = rows.filter(([, client = '', versions = '']) => {
-      const tested = versionsOf(client).map((version) => version.replace('^', ''));
-      const written = versions.split(' and ');
-      return (
-        tested.length === 0 ||
-        !written.every((start) => tested.some((version) => `${version}.`.startsWith(`${start}.`)))
+  const programs = readdirSync(join(root, 'test/clients/programs')).filter((name) => /\.(mjs|py)$/.test(name));
+  const [, table = ''] = read('docs/clients.md').split(/<!-- \/?clients.*-->\n/);
+  const rows = table.split('\n').slice(2).filter(Boolean);
+
+  it('[K-13] has a row for each program of test/clients, with its line of settings', () => {
+    const facts = programs.map((name) => {
+      const text = read(`test/clients/programs/${name}`);
+      const [client, settings] = ['client', 'settings'].map(
+        (fact) => text.match(new RegExp(`^(?: \\* )?${fact}: (.*)$`, 'm'))?.[1],
       );
+      return { client, settings };
     });
-    expect([rows.length, wrong.map(([row]) => row)]).toEqual([18, []]);
+    const missing = facts.filter(
+      ({ client, settings }) => !rows.some((row) => row.startsWith(`| ${client} | `) && row.includes(` | ${settings}`)),
+    );
+    expect([programs.length > 20, rows.length, missing]).toEqual([true, programs.length, []]);
+  });
+
+  it('[K-13] was written by a run in which each client passed whatever it tried, or says that it could not be installed', () => {
+    const cell = '(?:–|(?:text|stream|tool|structured output|edits)(?:, (?:stream|tool|structured output|edits))*)';
+    const row = new RegExp(`^\\| [^|]+ \\| \\d[^|]* \\| ${cell} \\| ${cell} \\| ${cell} \\| [^|]+ \\|$`);
+    expect(rows.filter((each) => !row.test(each) && !/ \| – \| .*; cannot be installed for /.test(each))).toEqual([]);
   });
 });
 

@@ -107,6 +107,7 @@ export function passThroughRouter<Req extends NodeRequest = NodeRequest>(
   const guarding: NodeMiddleware | undefined =
     guards && settings.guards && guard({ ...shared, guards, unguardedPaths });
   const before = [budget, guarding].filter((each) => each !== undefined);
+  const isShared = before.length > 0 || settings.scope !== undefined;
 
   return function passThrough(req: NodeRequest, res: ServerResponse, next: (error?: unknown) => void): void {
     const { url = '' } = req;
@@ -114,7 +115,7 @@ export function passThroughRouter<Req extends NodeRequest = NodeRequest>(
     if (!PLAIN.test(path) || !isPassed(req.method ?? '', path)) return next();
     const fail = (error: unknown) => answerClientError(error, req, res, next, settings);
     discardRest(req, res);
-    takeJsonBody(req, res, settings)
+    takeJsonBody(req, res, settings, isShared)
       .then((json) => {
         runInOrder(before, req, res, (error) => {
           if (error !== undefined) return next(error);
@@ -137,12 +138,15 @@ function runInOrder(
 }
 
 /**
- * Reads a JSON body, or takes the one that the host has read; undefined for every other body, which stays unread. Throws `ApiError`.
+ * Reads a JSON body, or takes the one that the host has read; undefined for every other body, which stays unread. Only where others look at
+ * it is it put on the request: each property that is added to a request of Express costs a kilobyte, which waits for a full collection
+ * (docs/decisions/object-shapes.md). Throws `ApiError`.
  */
 async function takeJsonBody(
   req: NodeRequest,
   res: ServerResponse,
   settings: MiddlewareSettings,
+  isShared: boolean,
 ): Promise<WholeJson | undefined> {
   if (settings.scope) {
     const { scope } = toEndpointRequest(req, res, settings.scope);
@@ -157,7 +161,7 @@ async function takeJsonBody(
   if (!isJsonType(headers['content-type'], headers.origin) || headers['content-type'] === undefined || isCoded)
     return undefined;
   const whole = await readJson(req, settings.limits, settings.scope);
-  replaceBody(req, whole.value);
+  if (isShared) replaceBody(req, whole.value);
   return whole;
 }
 
@@ -212,7 +216,8 @@ async function toPassedRequest(
   if (json) {
     // Guards put another object in the place of the one that was read.
     const value = body ?? json.value;
-    const bytes = body === json.value ? json.bytes : Buffer.from(isUnparsed(value) ? value : JSON.stringify(value));
+    const isAsRead = body === undefined || body === json.value;
+    const bytes = isAsRead ? json.bytes : Buffer.from(isUnparsed(value) ? value : JSON.stringify(value));
     const { 'content-length': _, 'content-encoding': __, ...own } = headers;
     const model = isRecord(value) && typeof value.model === 'string' ? value.model : '';
     const renamed = (name: string) => Buffer.from(JSON.stringify({ ...(isRecord(value) ? value : {}), model: name }));

@@ -68,7 +68,6 @@ async function sendBytes(res: ServerResponse, bytes: AsyncIterable<Uint8Array>):
     isGone = true;
     resume();
   });
-  res.on('drain', () => resume());
   try {
     // By hand: a `Readable` and a pipeline cost as much as all else of a short answer.
     for await (const piece of bytes) {
@@ -76,6 +75,7 @@ async function sendBytes(res: ServerResponse, bytes: AsyncIterable<Uint8Array>):
       if (!res.write(piece)) {
         await new Promise<void>((resolve) => {
           resume = resolve;
+          res.once('drain', resolve);
         });
       }
       if (isGone) return;

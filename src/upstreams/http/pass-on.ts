@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import type { PassedAnswer, PassedRequest, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { readPieces } from '../../streams/bytes.ts';
+import { PieceReader } from '../../streams/bytes.ts';
 import { Watchdog } from './connection/watchdog.ts';
 import type { HttpClient } from './http.ts';
 
@@ -23,9 +23,9 @@ export async function passOn(
 ): Promise<PassedAnswer> {
   const { firstByteTimeoutMs, idleTimeoutMs } = call.limits;
   const watch = new Watchdog(call.signal, firstByteTimeoutMs, idleTimeoutMs);
-  const { method, path, body } = request;
-  const isHeld = body === undefined || body instanceof Uint8Array;
-  const sent = isHeld ? body : Readable.from(body, { objectMode: false });
+  const { method, path, body: held } = request;
+  const isHeld = held === undefined || held instanceof Uint8Array;
+  const sent = isHeld ? held : Readable.from(held, { objectMode: false });
   const shown = (error: unknown) => {
     if (watch.call.aborted) return scrubError(watch.call.reason);
     if (error instanceof ApiError) return scrubError(error);
@@ -39,17 +39,8 @@ export async function passOn(
       ...{ method, path, body: sent, stop: watch.call, retries, onAttempt: call.onAttempt },
       headers: { ...headers, ...request.headers },
     });
-    async function* pieces(): AsyncGenerator<Uint8Array, void> {
-      try {
-        yield* readPieces(answer.body, () => watch.reset());
-        watch.finish();
-      } catch (error) {
-        throw shown(error);
-      } finally {
-        watch.stop();
-      }
-    }
-    return { status: answer.status, headers: answer.headers, body: pieces() };
+    const body = new PieceReader(answer.body, watch, shown);
+    return { status: answer.status, headers: answer.headers, body };
   } catch (error) {
     const failure = shown(error);
     watch.stop();
