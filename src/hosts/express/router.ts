@@ -55,11 +55,11 @@ export function routerKit(owner: string, options: RouterOptions<never>): RouterK
   const settings = coreSettings(owner, core);
   warnOfUnused(options, settings);
 
-  function serve({ routes, envelopeOf, drain, running }: ModelApi): DrainableRouter {
+  function serve({ routes, inner = [], envelopeOf, drain, running }: ModelApi): DrainableRouter {
     const announce = announcer(settings, scope);
     const reported = routes.map((route) => reportedRoute(route, settings, announce));
     const serving = { ...settings, envelopeOf };
-    const { endpointAt } = servedRoutes(reported, serving);
+    const { endpointAt } = servedRoutes([...reported, ...inner], serving);
     const router = createRouter(reported, serving, scope);
     return Object.assign(router, { drain, status: statusReader(settings, running), endpointAt });
   }
