@@ -1,6 +1,7 @@
 /**
- * Batches over a scripted model on two processes that share Redis: lines a second, and the memory of each process. Needs `npm run build`
- * and a `redis-server`. `node bench/batches.mjs [lines] [processes]`; 10,000 lines on 2 processes by default. Asserts nothing.
+ * Batches over a scripted model on processes that share Redis and are killed, one after another, while a batch runs: lines a second,
+ * calls that were made again, and the memory of the processes. Fails unless each line is in the results once. Needs `npm run build` and a
+ * `redis-server`. `node bench/batches.mjs [lines] [processes] [kills]`; 10,000 lines on 2 processes that are killed 10 times by default.
  */
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,6 +13,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
 const MIB = 1024 * 1024;
+const ENDED = new Set(['completed', 'failed', 'expired', 'cancelled']);
 
 /** One process: a router, files and batches over Redis; reports its memory. */
 async function node({ redisPort, modelURL, folder }) {
@@ -38,13 +40,8 @@ async function node({ redisPort, modelURL, folder }) {
   });
   const server = express().use('/v1', filesRouter({ files }), batches, responses).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  let most = 0;
-  setInterval(() => {
-    most = Math.max(most, process.memoryUsage().rss);
-  }, 50).unref();
-  process.on('message', async (message) => {
-    if (message === 'memory') process.send({ most });
-    if (message !== 'end') return;
+  setInterval(() => process.send({ memory: process.memoryUsage().rss }), 50).unref();
+  process.on('message', async () => {
     await batches.drain();
     process.exit(0);
   });
@@ -61,14 +58,40 @@ async function freePort() {
   return port;
 }
 
-async function message(child, name) {
-  for (;;) {
-    const [value] = await once(child, 'message');
-    if (value[name] !== undefined) return value[name];
+/** The processes that live, the one that was started last at the end; `most` is the memory of the largest that there was. */
+class Nodes {
+  constructor(setup) {
+    this.setup = setup;
+    this.live = [];
+    this.most = 0;
+  }
+
+  async start() {
+    const child = fork(import.meta.filename, { env: { ...process.env, BENCH_NODE: this.setup }, stdio: 'inherit' });
+    child.on('message', ({ memory = 0 }) => {
+      this.most = Math.max(this.most, memory);
+    });
+    const [{ url }] = await once(child, 'message');
+    this.live.push({ child, url });
+  }
+
+  async kill() {
+    const { child } = this.live.shift();
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    await this.start();
+  }
+
+  async end() {
+    for (const { child } of this.live) {
+      const exit = once(child, 'exit');
+      if (child.connected) child.send('end');
+      await exit;
+    }
   }
 }
 
-async function run(lines, processes) {
+async function run(lines, processes, kills) {
   const folder = mkdtempSync(join(tmpdir(), 'bench-batches-'));
   const redisPort = await freePort();
   const redis = spawn(
@@ -82,20 +105,23 @@ async function run(lines, processes) {
       choices: [{ index: 0, message: { role: 'assistant', content: 'x'.repeat(500) }, finish_reason: 'stop' }],
       usage: { prompt_tokens: 20, completion_tokens: 100, total_tokens: 120 },
     });
-  let asked = 0;
+  const asked = new Map();
+  let calls = 0;
   const model = createServer(async (req, res) => {
-    for await (const _ of req);
-    asked += 1;
-    res.writeHead(200, { 'content-type': 'application/json' }).end(answer(asked));
+    let body = '';
+    for await (const piece of req) body += piece;
+    const [question] = /Question \d+/.exec(body) ?? [''];
+    asked.set(question, (asked.get(question) ?? 0) + 1);
+    calls += 1;
+    res.writeHead(200, { 'content-type': 'application/json' }).end(answer(calls));
   }).listen(0, '127.0.0.1');
   await once(model, 'listening');
   await pause(500);
   const setup = JSON.stringify({ redisPort, folder, modelURL: `http://127.0.0.1:${model.address().port}/v1` });
-  const nodes = Array.from({ length: processes }, () =>
-    fork(import.meta.filename, { env: { ...process.env, BENCH_NODE: setup }, stdio: 'inherit' }),
-  );
+  const nodes = new Nodes(setup);
   try {
-    const [url] = await Promise.all(nodes.map((child) => message(child, 'url')));
+    for (let count = 0; count < processes; count += 1) await nodes.start();
+    const [{ url }] = nodes.live;
     const headers = { authorization: 'Bearer bench' };
     const input = Array.from({ length: lines }, (_, index) =>
       JSON.stringify({
@@ -115,25 +141,27 @@ async function run(lines, processes) {
     let batch = await (
       await fetch(`${url}/batches`, { method: 'POST', headers: { ...headers, ...type }, body })
     ).json();
-    while (!['completed', 'failed', 'expired', 'cancelled'].includes(batch.status)) {
-      await pause(50);
-      batch = await (await fetch(`${url}/batches/${batch.id}`, { headers })).json();
+    let killed = 0;
+    while (!ENDED.has(batch.status)) {
+      if (killed < kills && asked.size >= (lines * (killed + 1)) / (kills + 1)) {
+        killed += 1;
+        await nodes.kill();
+      }
+      await pause(20);
+      batch = await (await fetch(`${nodes.live.at(-1).url}/batches/${batch.id}`, { headers })).json();
     }
     const seconds = (performance.now() - began) / 1000;
-    const memory = await Promise.all(
-      nodes.map((child) => {
-        const most = message(child, 'most');
-        child.send('memory');
-        return most;
-      }),
-    );
+    const content = await fetch(`${nodes.live.at(-1).url}/files/${batch.output_file_id}/content`, { headers });
+    const ids = (await content.text()).split('\n').flatMap((each) => (each === '' ? [] : [JSON.parse(each).custom_id]));
     const { total, completed, failed } = batch.request_counts;
-    console.log(`${batch.status}: ${completed} of ${total} lines, ${failed} failed, ${asked} calls of the model`);
+    const isWhole = ids.length === lines && new Set(ids).size === lines && asked.size === lines;
+    console.log(`${batch.status}: ${completed} of ${total} lines, ${failed} failed; ${killed} of ${kills} kills`);
+    console.log(`each line once in the results: ${isWhole}; ${calls - asked.size} calls of the model made again`);
     console.log(`${(total / seconds).toFixed(0)} lines a second on ${processes} processes (${seconds.toFixed(1)} s)`);
-    console.log(`most memory: ${memory.map((bytes) => `${(bytes / MIB).toFixed(0)} MiB`).join(', ')}`);
+    console.log(`most memory of a process: ${(nodes.most / MIB).toFixed(0)} MiB`);
+    if (!isWhole || killed < kills) process.exitCode = 1;
   } finally {
-    for (const child of nodes) child.connected && child.send('end');
-    await Promise.all(nodes.map((child) => child.exitCode === null && once(child, 'exit')));
+    await nodes.end();
     redis.kill();
     model.close();
     model.closeAllConnections();
@@ -142,4 +170,7 @@ async function run(lines, processes) {
 }
 
 if (process.env.BENCH_NODE) await node(JSON.parse(process.env.BENCH_NODE));
-else await run(Number(process.argv[2] ?? 10_000), Number(process.argv[3] ?? 2));
+else {
+  const [lines = 10_000, processes = 2, kills = 10] = process.argv.slice(2).map(Number);
+  await run(lines, processes, kills);
+}

@@ -10,7 +10,7 @@ import { settingsStore } from './options/settings-store.ts';
 interface HostParts
   extends Pick<
     ApiHost,
-    'forgetFile' | 'endpointAt' | 'upstream' | 'secret' | 'webhooks' | 'toolsOf' | 'approval' | 'guards'
+    'forgetFile' | 'endpointAt' | 'secret' | 'webhooks' | 'toolsOf' | 'approval' | 'guards'
   > {
   readonly store: ResponseStore | undefined;
 }

@@ -76,9 +76,17 @@ export function openApis(owner: string, given: ApisOptions<never>, scope: AnySco
 
   const responses = responsesRoutes(settings);
   const chat = speaksChat(settings) ? [chatRoutes(settings)] : [];
-  const models = [responses, ...chat, anthropicRoutes(settings)].map(serve);
+  const models = [responses, ...chat, anthropicRoutes(settings)].map((api) => {
+    const { served, ...rest } = serve(api);
+    const all = servedRoutes([...rest.routes, ...(api.inner ?? [])], {
+      ...settings,
+      envelopeOf: api.envelopeOf,
+      scope,
+    });
+    return { ...rest, served: { ...served, endpointAt: all.endpointAt } };
+  });
   const host = apiHost(settings, {
-    ...{ store: settings.store, upstream: settings.upstream, secret: core.secret, webhooks: core.webhooks },
+    ...{ store: settings.store, secret: core.secret, webhooks: core.webhooks },
     // A host without tools has an empty list of them.
     toolsOf: settings.providers?.length === 0 ? undefined : settings.toolsOf,
     ...{ approval: settings.approval, guards: settings.guards },

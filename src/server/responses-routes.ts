@@ -2,6 +2,7 @@
 
 import { conversationRoutes } from '../apis/conversations/endpoints.ts';
 import type { ModelApi } from '../apis/endpoint/api.ts';
+import { embeddingRoutes } from '../apis/endpoint/embeddings.ts';
 import { endpointFor, type Handler } from '../apis/endpoint/endpoint.ts';
 import { modelRoutes } from '../apis/endpoint/models.ts';
 import type { Route } from '../apis/endpoint/routes.ts';
@@ -39,7 +40,13 @@ export function responsesRoutes(settings: CoreSettings): ModelApi {
     },
     ...modelRoutes(settings),
   ];
-  return { routes, describe, running: () => endpoints.running, drain: (options) => endpoints.drain(options) };
+  return {
+    routes,
+    inner: embeddingRoutes(settings, turns),
+    describe,
+    running: () => endpoints.running,
+    drain: (options) => endpoints.drain(options),
+  };
 }
 
 async function describe() {

@@ -61,6 +61,16 @@ it('[O-07] nothing new is needed where earlier items go on', async () => {
   ]);
 });
 
+it('[O-07] an unknown reference alone is left out where earlier items go on', async () => {
+  const { text } = await post(app.url, { input: 'Hi.' });
+  expect(await refused({ input: [REFERENCE], previous_response_id: JSON.parse(text).id })).toEqual([
+    200,
+    undefined,
+    undefined,
+    1,
+  ]);
+});
+
 it('[O-07] instructions alone are no input', async () => {
   expect((await refused({ input: [], instructions: 'Be brief.' })).slice(0, 1)).toEqual([400]);
 });

@@ -63,3 +63,37 @@ it('[O-02] a request says it of any of its tools', async () => {
   const { sent } = await outcomeOf({ tools: [{ type: 'web_search', external_web_access: false }] }, 'responses');
   expect(JSON.stringify(sent)).not.toContain('web_search');
 });
+
+it.each([
+  [1, {}, [['web_search', 1]], 2],
+  [
+    5,
+    {},
+    [
+      ['web_search', 3],
+      ['web_fetch', 2],
+    ],
+    1,
+  ],
+  [
+    5,
+    { max_uses: 1 },
+    [
+      ['web_search', 1],
+      ['web_fetch', 4],
+    ],
+    1,
+  ],
+  [0, {}, [], 3],
+] as const)(
+  '[O-03] max_tool_calls of %d is shared out between tools of Anthropic’s servers, with %j',
+  (most, more, used, noted) => {
+    const notes: Note[] = [];
+    const [search = { type: '', name: '' }, ...others] = ANTHROPIC;
+    const settings = anthropicSettings({ apiKey: 'k', serverTools: [{ ...search, ...more }, ...others] });
+    const { tools } = toMessagesBody({ ...BASE, maxToolCalls: most }, settings, (note) => void notes.push(note));
+    // The cast: the body is written here.
+    const own = (tools as { name: string; max_uses?: number }[]).filter(({ name }) => name !== 'ask');
+    expect([own.map(({ name, max_uses: uses }) => [name, uses]), notes.length]).toEqual([used, noted]);
+  },
+);

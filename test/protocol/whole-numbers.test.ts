@@ -8,6 +8,7 @@ import {
   rememberDigits,
   roundedValue,
   unmarked,
+  withExactNumbers,
 } from '../../src/protocol/json/whole-numbers.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 
@@ -45,6 +46,11 @@ it('[V-25] remembers the digits under the names alone, and forgets them in copie
   ]);
   expect(exactText(value.input)).toBe('{"id":9007199254740993}');
   expect(exactText({ ...value.input })).toBe('{"id":9007199254740992}');
+});
+
+it('[V-25] are written with all their digits by code that knows no marks: as numbers, or as texts on Node 20', () => {
+  const written = JSON.stringify(withExactNumbers(exactObjectIn('{"id":9007199254740993}') ?? {}));
+  expect(written.replaceAll('"9007199254740993"', '9007199254740993')).toBe('{"id":9007199254740993}');
 });
 
 it('[V-25] turns nothing into a number that somebody else has marked', () => {

@@ -56,6 +56,26 @@ describe('appends to the logs of many responses', () => {
     expect(await Promise.all(answers)).toEqual(answers.map(() => true));
   });
 
+  it('[G-07] of a greedy tenant leave a place in the next statement to another’s, and in each to one that is large', async () => {
+    const { batches, open } = statements();
+    const answers = [0, 1].map((index) => batches.append(keyOf(index), append));
+    await turns();
+    const many = { ...append, state: 'x'.repeat(9_000) };
+    for (let index = 2; index < 502; index += 1) {
+      answers.push(batches.append(keyOf(index), many));
+      if (index === 2) await turns();
+    }
+    answers.push(batches.append({ scope: 'modest', id: 'modest' }, { ...append, state: 'x'.repeat(9_000) }));
+    open[0]?.answer(new Set([0, 1]));
+    await turns();
+    expect([open[2]?.ids.length, open[2]?.ids.indexOf('modest')]).toEqual([100, 1]);
+    for (let next = 1; next < 8; next += 1) {
+      open[next]?.answer(new Set(Array.from({ length: 100 }, (_, index) => index)));
+      await turns();
+    }
+    expect(await Promise.all(answers)).toEqual(answers.map(() => true));
+  });
+
   it('all fail with their statement, and the next ones are written', async () => {
     const { batches, open } = statements();
     const answers = [0, 1].map((index) => batches.append(keyOf(index), append).catch(String));

@@ -1,6 +1,7 @@
 /** The routes of the Chat Completions API, for any framework. */
 
 import type { ModelApi } from '../endpoint/api.ts';
+import { embeddingRoutes } from '../endpoint/embeddings.ts';
 import { endpointFor } from '../endpoint/endpoint.ts';
 import { modelRoutes } from '../endpoint/models.ts';
 import type { ChatSettings } from './chat-request.ts';
@@ -17,6 +18,7 @@ export function chatRoutes(settings: ChatSettings): ModelApi {
       ...storedRoutes(settings),
       ...modelRoutes(settings),
     ],
+    inner: embeddingRoutes(settings, turns),
     async describe() {
       const { describeModels } = await import('../endpoint/models-description.ts');
       const { describeChat } = await import('./description.ts');

@@ -7,7 +7,6 @@ import type { FileStore } from '../../ports/files/file-store.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { MaybePromise, ResponseKey, ResponseStore } from '../../ports/store.ts';
 import type { ApprovalPolicy, ToolsOf } from '../../ports/tool-provider.ts';
-import type { Upstream } from '../../ports/upstream.ts';
 import type { Reply } from '../../protocol/reply.ts';
 import type { EndpointSettings } from './endpoint.ts';
 import type { ApiDescription } from './operation.ts';
@@ -34,8 +33,6 @@ export interface ApiHost extends EndpointSettings {
   readonly endpointAt: EndpointFinder;
   /** The store as requests see it: the API's own, or that of all responses. */
   readonly storeFor: (own: ResponseStore | undefined) => ResponseStore;
-  /** The model server; undefined for an API that is served alone. */
-  readonly upstream: Upstream | undefined;
   /** Seals what leaves the server; undefined if the host has set none. */
   readonly secret: string | Uint8Array | undefined;
   /** Tells tenants of what has ended; undefined if the host has none. */
@@ -87,6 +84,8 @@ export interface OpenApi {
 export interface ModelApi extends OpenApi {
   readonly drain: Activity['drain'];
   readonly running: () => RunningTurns;
+  /** Routes that requests of this process find by `endpointAt`, and no client. */
+  readonly inner?: readonly Route[] | undefined;
 }
 
 /** How many responses run. */

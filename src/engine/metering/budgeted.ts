@@ -3,9 +3,10 @@ import { type Budget, type BudgetedTurn, guardedTurn, type ModelCallUsage } from
 import { limitScope } from '../../ports/scope.ts';
 import type { MaybePromise } from '../../ports/store.ts';
 import type { TokenCounter } from '../../ports/token-counter.ts';
-import type { ChatBatch, Upstream } from '../../ports/upstream.ts';
+import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { wrapUpstream } from '../../ports/wrap-upstream.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
+import { objectIn } from '../../protocol/json/json-text.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { mapStream } from '../../streams/pull-stream.ts';
 import type { EndpointRequest } from '../request/endpoint-request.ts';
@@ -126,7 +127,7 @@ class CountedTurns implements Pick<BudgetedTurn, 'count'> {
 }
 
 function meteredUpstream(upstream: Upstream, turns: CountedTurns, countTokens: TokenCounter): Upstream {
-  const { chat, messages } = upstream;
+  const { chat, messages, pass } = upstream;
   const newMeter = (input: JsonObject) => new CallMeter(turns, countTokens, { model: String(input.model), input });
   return wrapUpstream(upstream, {
     stream(request, call) {
@@ -136,7 +137,46 @@ function meteredUpstream(upstream: Upstream, turns: CountedTurns, countTokens: T
     },
     chat: chat && countedBatches(chat.bind(upstream), newMeter, turns),
     messages: messages && countedBatches(messages.bind(upstream), newMeter, turns),
+    pass: pass && countedAnswers(pass.bind(upstream), newMeter, turns),
   });
+}
+
+/** The same for whole answers that are passed on, such as embeddings. */
+function countedAnswers(
+  send: NonNullable<Upstream['pass']>,
+  newMeter: (input: JsonObject) => CallMeter,
+  turns: CountedTurns,
+): typeof send {
+  return async (request, call) => {
+    const { body, model } = request;
+    const fields = body instanceof Uint8Array ? objectIn(Buffer.from(body).toString('utf8')) : undefined;
+    const meter = newMeter({ ...fields, model });
+    turns.begin();
+    const answer = await send(request, call).catch(async (error: unknown) => {
+      await turns.ended(meter.end(call.signal.aborted));
+      throw error;
+    });
+    // The model server has accepted the request.
+    meter.takeEvents([]);
+    return { ...answer, body: countedBytes(answer.body, meter, { turns, call }) };
+  };
+}
+
+async function* countedBytes(
+  bytes: AsyncIterable<Uint8Array>,
+  meter: CallMeter,
+  { turns, call }: { readonly turns: CountedTurns; readonly call: UpstreamCall },
+): AsyncIterable<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  try {
+    for await (const piece of bytes) {
+      pieces.push(piece);
+      yield piece;
+    }
+    meter.takeData([Buffer.concat(pieces).toString('utf8')], true);
+  } finally {
+    void turns.ended(meter.end(call.signal.aborted));
+  }
 }
 
 /** The same for calls that pass on the bodies and events of an API. */

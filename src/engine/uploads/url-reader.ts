@@ -1,6 +1,7 @@
 /** Fetches the files that one request names by their URL, within one limit. */
 import type { FileFetcher } from '../../ports/files/file-fetcher.ts';
 import type { Limits } from '../../ports/limits.ts';
+import { limitScope } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { plainFileName } from '../../protocol/printable.ts';
 import { isRecord } from '../../protocol/record.ts';
@@ -24,13 +25,19 @@ export function readFileUrl(part: unknown): string | undefined {
 export class UrlReader {
   private readonly fetcher: FileFetcher;
   private readonly signal: AbortSignal;
+  private readonly tenant: string;
   private readonly limit: number;
   private readonly cache = new Map<string, Promise<FetchedFile>>();
   private bytes = 0;
 
-  constructor(fetcher: FileFetcher, { signal }: { readonly signal: AbortSignal }, { inputFileBytes }: Limits) {
+  constructor(
+    fetcher: FileFetcher,
+    { signal, scope }: { readonly signal: AbortSignal; readonly scope: string },
+    { inputFileBytes }: Limits,
+  ) {
     this.fetcher = fetcher;
     this.signal = signal;
+    this.tenant = limitScope(scope);
     this.limit = inputFileBytes;
   }
 
@@ -63,7 +70,7 @@ export class UrlReader {
 
   private async fetch(url: string, param: string): Promise<Response> {
     try {
-      return await this.fetcher.fetch(url, { signal: this.signal });
+      return await this.fetcher.fetch(url, { signal: this.signal, tenant: this.tenant });
     } catch (cause) {
       this.signal.throwIfAborted();
       // The same for all: the reason would tell what there is in this server's network.

@@ -25,7 +25,6 @@ type SharedParts = Partial<Pick<ApiHost, 'endpointAt' | 'limits' | 'secret' | 'a
 
 const NOTHING_SHARED = {
   store: undefined,
-  upstream: undefined,
   secret: undefined,
   webhooks: undefined,
   toolsOf: undefined,

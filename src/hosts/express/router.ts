@@ -57,12 +57,12 @@ export function routerKit(owner: string, options: RouterOptions<never>): RouterK
   warnOfUnused(options, settings);
 
   function serve(api: ModelApi): DrainableRouter {
-    const { routes, envelopeOf, drain, running } = api;
+    const { routes, inner = [], envelopeOf, drain, running } = api;
     const announce = announcer(settings, scope);
     const serving = { ...settings, envelopeOf };
     const all = core.openapi === false ? routes : [...routes, openApiRoute(() => [api], serving)];
     const reported = all.map((route) => reportedRoute(route, settings, announce));
-    const { endpointAt } = servedRoutes(reported, serving);
+    const { endpointAt } = servedRoutes([...reported, ...inner], serving);
     const router = createRouter(reported, serving, scope);
     return Object.assign(router, { drain, status: statusReader(settings, running), endpointAt });
   }

@@ -63,6 +63,7 @@ async function sendBytes(res: ServerResponse, bytes: AsyncIterable<Uint8Array>):
   if (res.req.method === 'HEAD') return void res.end();
   let isGone = res.destroyed;
   let resume = () => {};
+  let unread: UnreadAnswer | undefined;
   res.on('error', ignoreError);
   res.once('close', () => {
     isGone = true;
@@ -73,10 +74,13 @@ async function sendBytes(res: ServerResponse, bytes: AsyncIterable<Uint8Array>):
     for await (const piece of bytes) {
       if (isGone) return;
       if (!res.write(piece)) {
+        unread ??= unreadAnswer(res);
+        unread.begin(res.writableLength);
         await new Promise<void>((resolve) => {
           resume = resolve;
           res.once('drain', resolve);
         });
+        unread.end();
       }
       if (isGone) return;
     }

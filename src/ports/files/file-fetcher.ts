@@ -2,6 +2,9 @@
 
 /** Fetches URLs of untrusted clients; an egress guard is one. */
 export interface FileFetcher {
-  /** As the global `fetch`; it must follow no redirect and reach no address that the host does not allow. */
-  fetch(url: string, init?: RequestInit): Promise<Response>;
+  /**
+   * As the global `fetch`; it must follow no redirect and reach no address that the host does not allow. `tenant` is whose
+   * request it is, for what is shared out between tenants.
+   */
+  fetch(url: string, init?: RequestInit & { readonly tenant?: string | undefined }): Promise<Response>;
 }

@@ -43,15 +43,15 @@ export class TurnQueue<Turn extends Queued<Turn>> {
     if (queue.isReady) this.ready.remove(queue);
   }
 
-  /** Takes the next turn from the queue. A tenant without room is passed over until `wake`. */
-  next(hasRoom: (tenant: string) => boolean): Turn | undefined {
+  /** Takes the next turn from the queue. A tenant without room for its first turn is passed over until `wake`. */
+  next(hasRoom: (tenant: string, first: Turn) => boolean): Turn | undefined {
     for (let queue = this.ready.first; queue; queue = this.ready.first) {
-      this.ready.remove(queue);
-      queue.isReady = hasRoom(queue.tenant);
-      if (!queue.isReady) continue;
-      this.ready.add(queue);
       const turn = queue.turns.first;
-      if (turn) this.remove(turn);
+      this.ready.remove(queue);
+      queue.isReady = turn !== undefined && hasRoom(queue.tenant, turn);
+      if (!turn || !queue.isReady) continue;
+      this.ready.add(queue);
+      this.remove(turn);
       return turn;
     }
     return undefined;

@@ -1,10 +1,13 @@
-/** The memory of a memory store: caches under one limit of bytes; the oldest values are dropped first. */
+/** The memory of a memory store: caches under one limit of bytes; the oldest values of the tenant that has most are dropped first. */
 import { type Linked, LinkedQueue } from '../../ports/queues/line.ts';
+import { TenantShares } from './tenant-shares.ts';
 
 /** The size of a value, and its expiry. */
 interface EntryTerms {
   /** The name of the value in errors. */
   readonly id: string;
+  /** Whose value it is. */
+  readonly tenant: string;
   readonly bytes: number;
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
@@ -31,6 +34,7 @@ export class CacheBudget {
   readonly now: () => number;
   private readonly maxBytes: number;
   private readonly caches: BoundedCache<unknown>[] = [];
+  private shares = new TenantShares();
   private bytes = 0;
   private changes = 0;
 
@@ -49,6 +53,7 @@ export class CacheBudget {
 
   clear(): void {
     for (const cache of this.caches) cache.clear();
+    this.shares = new TenantShares();
     this.bytes = 0;
   }
 
@@ -58,40 +63,67 @@ export class CacheBudget {
   }
 
   /** Counts the value's bytes, and returns its rank. */
-  add(bytes: number): number {
+  add({ tenant, bytes }: EntryTerms): number {
     this.bytes += bytes;
+    this.shares.add(tenant, bytes);
     this.changes += 1;
     return this.changes;
   }
 
-  remove(bytes: number): void {
+  remove({ tenant, bytes }: Pick<EntryTerms, 'tenant' | 'bytes'>): void {
     this.bytes -= bytes;
+    this.shares.add(tenant, -bytes);
+  }
+
+  /** Whether the value was put last: it never makes room for itself. */
+  isNewest(entry: CacheEntry<unknown> | undefined): boolean {
+    return entry?.rank === this.changes;
   }
 
   makeRoom(): void {
     const time = this.now();
     for (const cache of this.caches) cache.trim(time);
-    // From the cache whose oldest value has gone unchanged for the longest.
-    while (this.bytes > this.maxBytes)
-      this.caches.toSorted((one, other) => one.oldestRank() - other.oldestRank())[0]?.dropOldest();
+    while (this.bytes > this.maxBytes) {
+      const tenant = this.shares.largest();
+      const own = this.caches.map((cache) => cache.oldest(tenant));
+      const entries = own.every((entry) => !entry || this.isNewest(entry))
+        ? this.caches.map((cache) => cache.oldest())
+        : own;
+      // From the cache whose oldest value has gone unchanged for the longest.
+      let place = 0;
+      for (const [index, entry] of entries.entries()) if (rankOf(entry) < rankOf(entries[place])) place = index;
+      this.caches[place]?.drop(entries[place]);
+    }
   }
+}
+
+function rankOf(entry: CacheEntry<unknown> | undefined): number {
+  return entry?.rank ?? Number.POSITIVE_INFINITY;
+}
+
+/** The place of a value among those of its tenant. */
+interface TenantPlace<Value> extends Linked<TenantPlace<Value>> {
+  readonly entry: CacheEntry<Value>;
 }
 
 /** A value in a cache. */
 class CacheEntry<Value> implements Linked<CacheEntry<Value>> {
   readonly key: string;
   readonly value: Value;
+  readonly tenant: string;
   readonly bytes: number;
   readonly expiresAt: number;
   /** The number of changes before it; shows which of two caches has the oldest value. */
   readonly rank: number;
+  readonly place: TenantPlace<Value> = { entry: this };
   line: object | undefined;
   before: CacheEntry<Value> | undefined;
   after: CacheEntry<Value> | undefined;
 
-  constructor(key: string, value: Value, { bytes, expiresAt }: EntryTerms, rank: number) {
+  constructor(key: string, value: Value, { tenant, bytes, expiresAt }: EntryTerms, rank: number) {
     this.key = key;
     this.value = value;
+    this.tenant = tenant;
     this.bytes = bytes;
     this.expiresAt = expiresAt;
     this.rank = rank;
@@ -104,6 +136,9 @@ class BoundedCache<Value> implements Cache<Value> {
   private readonly values = new Map<string, CacheEntry<Value>>();
   /** Oldest first. */
   private order = new LinkedQueue<CacheEntry<Value>>();
+  /** The same values by tenant. */
+  private readonly tenants = new Map<string, LinkedQueue<TenantPlace<Value>>>();
+  private shares = new TenantShares();
 
   constructor(budget: CacheBudget, maxValues: number) {
     this.budget = budget;
@@ -126,9 +161,13 @@ class BoundedCache<Value> implements Cache<Value> {
     this.budget.checkFits(terms);
     const earlier = this.values.get(key);
     if (earlier) this.removeEntry(earlier);
-    const entry = new CacheEntry(key, value, terms, this.budget.add(terms.bytes));
+    const entry = new CacheEntry(key, value, terms, this.budget.add(terms));
     this.values.set(key, entry);
     this.order.add(entry);
+    const own = this.tenants.get(terms.tenant) ?? new LinkedQueue<TenantPlace<Value>>();
+    this.tenants.set(terms.tenant, own);
+    own.add(entry.place);
+    this.shares.add(terms.tenant, 1);
     this.budget.makeRoom();
   }
 
@@ -142,28 +181,37 @@ class BoundedCache<Value> implements Cache<Value> {
   clear(): void {
     this.values.clear();
     this.order = new LinkedQueue();
+    this.tenants.clear();
+    this.shares = new TenantShares();
   }
 
-  /** Drops values that expired or exceed the limits, from the oldest end. */
+  /** Drops the values at the oldest end that expired, and those beyond the limit. */
   trim(time: number): void {
     const { order, maxValues } = this;
-    for (let oldest = order.first; oldest; oldest = order.first) {
-      if (oldest.expiresAt > time && order.size <= maxValues) return;
-      this.removeEntry(oldest);
+    for (let { first } = order; first && first.expiresAt <= time; { first } = order) this.removeEntry(first);
+    while (order.size > maxValues) {
+      const own = this.oldest(this.shares.largest());
+      this.drop(this.budget.isNewest(own) ? order.first : own);
     }
   }
 
-  dropOldest(): void {
-    if (this.order.first) this.removeEntry(this.order.first);
+  /** The oldest value, of the tenant alone where there is one. */
+  oldest(tenant?: string): CacheEntry<Value> | undefined {
+    return tenant === undefined ? this.order.first : this.tenants.get(tenant)?.first?.entry;
   }
 
-  oldestRank(): number {
-    return this.order.first?.rank ?? Number.POSITIVE_INFINITY;
+  drop(entry: CacheEntry<Value> | undefined): void {
+    if (entry) this.removeEntry(entry);
   }
 
   private removeEntry(entry: CacheEntry<Value>): void {
-    this.budget.remove(entry.bytes);
-    this.values.delete(entry.key);
+    const { tenant, key, place } = entry;
+    this.budget.remove(entry);
+    this.values.delete(key);
     this.order.remove(entry);
+    const own = this.tenants.get(tenant);
+    own?.remove(place);
+    if (own?.size === 0) this.tenants.delete(tenant);
+    this.shares.add(tenant, -1);
   }
 }

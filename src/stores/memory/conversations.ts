@@ -1,5 +1,6 @@
 /** Conversations in the process's memory. */
 
+import { limitScope } from '../../ports/scope.ts';
 import {
   type AppendAnswer,
   type AppendTerms,
@@ -49,7 +50,7 @@ export function memoryConversations({ cache, expiry }: MemoryConversationsOption
 
   function store(key: ResponseKey, entry: ConversationEntry, addedBytes = 0): void {
     const bytes = Buffer.byteLength(entry.text) + entry.items.bytes + addedBytes;
-    cache.put(storeKey(key), entry, { id: key.id, bytes, expiresAt: entry.expiresAt });
+    cache.put(storeKey(key), entry, { id: key.id, tenant: limitScope(key.scope), bytes, expiresAt: entry.expiresAt });
   }
 
   function put(conversation: StoredConversation): void {

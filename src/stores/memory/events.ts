@@ -7,6 +7,7 @@ import type {
   LogPage,
   NewEventLog,
 } from '../../ports/background/event-log.ts';
+import { limitScope } from '../../ports/scope.ts';
 import { type ResponseKey, storeKey } from '../../ports/store.ts';
 import type { Cache } from './cache-budget.ts';
 
@@ -29,7 +30,7 @@ export function memoryEvents(cache: Cache<LogEntry>): EventLog {
   /** Throws, and changes nothing, if the log is larger than the budget. */
   function store(key: ResponseKey, log: LogEntry): void {
     const bytes = Buffer.byteLength(log.state) + log.bytes;
-    cache.put(storeKey(key), log, { id: key.id, bytes, expiresAt: log.expiresAt });
+    cache.put(storeKey(key), log, { id: key.id, tenant: limitScope(key.scope), bytes, expiresAt: log.expiresAt });
   }
 
   function begin(key: ResponseKey, { epoch, request, expiresAt }: NewEventLog): void {

@@ -1,6 +1,7 @@
 /** Keeps responses in the process's memory: for one node, for tests and as the default. */
 import { inspect } from 'node:util';
 import type { EventLog } from '../../ports/background/event-log.ts';
+import { limitScope } from '../../ports/scope.ts';
 import {
   markMeasured,
   type ResponseKey,
@@ -57,8 +58,8 @@ interface ResponseEntry {
 }
 
 /**
- * Keeps responses, conversations and event logs until they expire or newer ones need the room, oldest first; the age of
- * a conversation or log counts from its last change. It runs no timer. Throws a `TypeError` for a bad option.
+ * Keeps responses, conversations and event logs until they expire or newer ones need the room: then the oldest go of a tenant
+ * that has most. The age of a conversation or log counts from its last change. It runs no timer. Throws a `TypeError` for a bad option.
  *
  * @example
  * ```ts
@@ -82,7 +83,12 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     const bytes = Buffer.byteLength(text);
     const expiresAt = Math.min(now() + ttlMs, response.expiresAt ?? Number.POSITIVE_INFINITY);
     const entry = { text, bytes, version: storedVersion(response), previousId: response.previousId };
-    responses.put(storeKey(response), entry, { id: response.id, bytes, expiresAt });
+    responses.put(storeKey(response), entry, {
+      id: response.id,
+      tenant: limitScope(response.scope),
+      bytes,
+      expiresAt,
+    });
   }
 
   function replace(response: StoredResponse, version: number): boolean {

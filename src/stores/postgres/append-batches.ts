@@ -1,5 +1,8 @@
 /** Collects appends to the logs of many responses into one statement: a disk commits less often than many responses append. */
 import type { LogAppend } from '../../ports/background/event-log.ts';
+import type { Linked } from '../../ports/queues/line.ts';
+import { TurnQueue } from '../../ports/queues/turn-queue.ts';
+import { limitScope } from '../../ports/scope.ts';
 import { type ResponseKey, storeKey } from '../../ports/store.ts';
 import { isRecord } from '../../protocol/record.ts';
 
@@ -20,16 +23,17 @@ export interface KeyedAppend {
 /** Writes appends to different logs, each all or nothing by itself; resolves with the indexes of those that were written. */
 type WriteAppends = (appends: readonly KeyedAppend[]) => Promise<ReadonlySet<number>>;
 
-interface Waiting extends KeyedAppend {
+interface Waiting extends KeyedAppend, Linked<Waiting> {
+  readonly tenant: string;
   readonly characters: number;
   resolve(isWritten: boolean): void;
   reject(error: unknown): void;
 }
 
-/** The appends of one store. */
+/** The appends of one store; those of several tenants take turns. */
 export class AppendBatches {
   private readonly write: WriteAppends;
-  private waiting: Waiting[] = [];
+  private readonly waiting = new TurnQueue<Waiting>();
   private running = 0;
   private isPlanned = false;
 
@@ -41,18 +45,18 @@ export class AppendBatches {
   append(key: ResponseKey, append: LogAppend): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const characters = append.events.reduce((sum, text) => sum + text.length, append.state.length);
-      this.waiting.push({ key, append, characters, resolve, reject });
+      this.waiting.add({ key, append, tenant: limitScope(key.scope), characters, resolve, reject });
       this.plan();
     });
   }
 
   /** Not at once: the timers of many writers fire one after another, in one turn of the event loop. */
   private plan(): void {
-    if (this.isPlanned || this.running >= MAX_STATEMENTS || this.waiting.length === 0) return;
+    if (this.isPlanned || this.running >= MAX_STATEMENTS || this.waiting.size === 0) return;
     this.isPlanned = true;
     setImmediate(() => {
       this.isPlanned = false;
-      void this.send(this.waiting.splice(0, this.nextBatchSize()));
+      void this.send(this.nextBatch());
       this.plan();
     });
   }
@@ -89,18 +93,27 @@ export class AppendBatches {
     return release;
   }
 
-  /** How many may share a statement: the first ones, as far as each is of another log, at least one. */
-  private nextBatchSize(): number {
+  /** Those that share the next statement: as far as each is of another log and there is room, at least one. */
+  private nextBatch(): readonly Waiting[] {
+    const batch: Waiting[] = [];
     const places = new Set<string>();
+    const passed = new Set<string>();
     let characters = 0;
-    for (const waiting of this.waiting) {
-      const place = storeKey(waiting.key);
-      characters += waiting.characters;
-      if (places.size === MAX_APPENDS || places.has(place)) break;
-      if (places.size > 0 && characters > MAX_CHARACTERS) break;
-      places.add(place);
+    const hasRoom = (tenant: string, first: Waiting) => {
+      const fits = places.size === 0 || characters + first.characters <= MAX_CHARACTERS;
+      if (fits && !places.has(storeKey(first.key))) return true;
+      passed.add(tenant);
+      return false;
+    };
+    while (batch.length < MAX_APPENDS) {
+      const next = this.waiting.next(hasRoom);
+      if (!next) break;
+      batch.push(next);
+      places.add(storeKey(next.key));
+      characters += next.characters;
     }
-    return places.size;
+    for (const tenant of passed) this.waiting.wake(tenant);
+    return batch;
   }
 }
 

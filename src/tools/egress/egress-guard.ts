@@ -8,6 +8,7 @@ import { checkedLookup, type ResolveHost, systemResolve } from './check-address.
 import { checkUrl } from './check-url.ts';
 import { type Deadline, deadline } from './deadline.ts';
 import { EgressError, errorTarget } from './egress-error.ts';
+import { FairSockets } from './fair-sockets.ts';
 import { firstHop, type Hop, nextHop, REDIRECTS } from './hop.ts';
 import { limitedResponse } from './limited-response.ts';
 import { type EgressPolicy, egressSettings } from './policy.ts';
@@ -20,12 +21,17 @@ export interface EgressResources {
   readonly ca?: string | readonly string[] | undefined;
 }
 
+/** A request, and for whom it is sent: a tenant leaves one socket to each origin to the others. Default: one tenant for all. */
+export interface EgressInit extends RequestInit {
+  readonly tenant?: string | undefined;
+}
+
 /** The only way to hosts that a request names. */
 export interface EgressGuard {
   /** Checks a URL without resolving it, to refuse a request early. Throws an `EgressError`. */
   check(url: string | URL): void;
   /** As the global `fetch`, for URLs; a refusal or cut is an `EgressError`, of the call or of the body. */
-  fetch(url: string | URL, init?: RequestInit): Promise<Response>;
+  fetch(url: string | URL, init?: EgressInit): Promise<Response>;
   /** Aborts open requests. */
   close(): Promise<void>;
 }
@@ -66,6 +72,7 @@ export function egressGuard(policy: EgressPolicy = {}, resources: EgressResource
     },
   });
   const deadlines = new Set<Deadline>();
+  const sockets = new FairSockets(MAX_SOCKETS);
 
   async function sendHop({ url, method, headers, body }: Hop, signal: AbortSignal): Promise<Response> {
     const options = { method, headers: [...headers], body, redirect: 'manual', signal, dispatcher, duplex: 'half' };
@@ -79,15 +86,21 @@ export function egressGuard(policy: EgressPolicy = {}, resources: EgressResource
     },
     async fetch(url, init = {}) {
       const first = firstHop(url, init, settings);
-      const clock: Deadline = deadline(timeoutMs, errorTarget(first.url), init.signal, () => deadlines.delete(clock));
+      let leave = () => {};
+      const clock: Deadline = deadline(timeoutMs, errorTarget(first.url), init.signal, () => {
+        deadlines.delete(clock);
+        leave();
+      });
       deadlines.add(clock);
       try {
         for (let hop = first, redirects = 0; ; redirects += 1) {
+          leave = await sockets.enter(hop.url.origin, init.tenant ?? '', clock.signal);
           const response = await sendHop(hop, clock.signal);
           const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
           if (location === null || init.redirect === 'manual')
             return limitedResponse(response, { maxBytes, target: errorTarget(hop.url) }, clock);
           await response.body?.cancel();
+          leave();
           if (init.redirect === 'error' || redirects >= maxRedirects)
             throw new EgressError('redirect_refused', errorTarget(hop.url), 'it redirects more often than allowed');
           hop = nextHop(hop, response.status, location, settings);

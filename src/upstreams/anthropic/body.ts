@@ -6,7 +6,7 @@ import { definedFields, type JsonObject } from '../../protocol/record.ts';
 import { looseSchema } from '../../protocol/tool-schemas/tool-schema.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { type Conversation, isThought, type Message, toConversation } from './messages.ts';
-import type { AnthropicSettings } from './options.ts';
+import type { AnthropicSettings, ServerTool } from './options.ts';
 import { planThinking, type ThinkingPlan } from './thinking.ts';
 
 /** How the body is written. */
@@ -133,18 +133,36 @@ function sampling(
  * does not allow.
  */
 function allowedServerTools(
-  { tools, allowedTools, externalWebAccess }: ModelRequest,
+  { tools, allowedTools, externalWebAccess, maxToolCalls }: ModelRequest,
   { serverTools: own }: BodySettings,
   drop: (setting: string) => void,
 ): readonly JsonObject[] {
   const taken = new Set(tools.map(({ name }) => name));
   for (const { name } of own) if (taken.has(name)) drop(`the server tool '${name}' beside a function of that name`);
-  const isAllowed = ({ name, type }: { readonly name: string; readonly type: string }) => {
-    const isForbidden = allowedTools !== undefined || (externalWebAccess === false && type.startsWith('web_'));
-    if (isForbidden) drop(`the server tool '${name}' where the request does not allow it`);
-    return !isForbidden;
-  };
-  return own.filter(({ name }) => !taken.has(name)).filter(isAllowed);
+  const refuse = ({ name }: ServerTool) => drop(`the server tool '${name}' where the request does not allow it`);
+  const isForbidden = ({ type }: ServerTool) =>
+    allowedTools !== undefined ||
+    (externalWebAccess === false && isWebTool(type)) ||
+    (maxToolCalls !== undefined && !isWebTool(type));
+  const free = own.filter(({ name }) => !taken.has(name));
+  for (const tool of free.filter(isForbidden)) refuse(tool);
+  const allowed = free.filter((tool) => !isForbidden(tool));
+  if (maxToolCalls === undefined) return allowed;
+  // Each counts its own uses: the calls of the request are shared out between them.
+  let left = maxToolCalls;
+  return allowed.flatMap((tool, index) => {
+    const share = Math.ceil(left / (allowed.length - index));
+    const uses = Math.min(share, typeof tool.max_uses === 'number' ? tool.max_uses : share);
+    left -= uses;
+    if (uses > 0) return [{ ...tool, max_uses: uses }];
+    refuse(tool);
+    return [];
+  });
+}
+
+/** Whether it takes `max_uses`; other tools, such as that which runs code, have no limit. */
+function isWebTool(type: string): boolean {
+  return type.startsWith('web_');
 }
 
 /** The API refuses tool calls in the history without `tools`, so those tools are declared when the request has none. */

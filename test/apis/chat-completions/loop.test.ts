@@ -286,6 +286,13 @@ describe('what the model server is asked', () => {
     },
   );
 
+  it('[V-39] passes tools without a type on', async () => {
+    await start();
+    const { type: _, ...bare } = client;
+    await askJson(app.url, { tools: [bare] });
+    expect(requestedOf(app)).toMatchObject({ tools: [bare, ...served] });
+  });
+
   it('[V-39] passes an empty reasoning on', async () => {
     await start();
     await askJson(app.url, { reasoning: {} });

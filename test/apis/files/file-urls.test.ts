@@ -3,6 +3,7 @@ import express from 'express';
 import {
   type CoreOptions,
   chatCompletionsUpstream,
+  type FileFetcher,
   memoryStore,
   messagesRouter,
   responsesRouter,
@@ -101,6 +102,18 @@ it.each([
   expect(sent).toContain('Owls are birds.');
   expect(sent).toContain(`data:application/pdf;base64,${PDF.toString('base64')}`);
   expect(sent).not.toContain(files.url);
+});
+
+it('[G-07] tells what fetches whose request it is', async () => {
+  const tenants: unknown[] = [];
+  const fileFetcher: FileFetcher = {
+    fetch(url, init) {
+      tenants.push(init?.tenant);
+      return fetch(url, { signal: init?.signal ?? null });
+    },
+  };
+  const { status } = await answerTo(asks(at(`${files.url}/a.txt`)), { fileFetcher });
+  expect([status, tenants]).toEqual([200, ['anonymous']]);
 });
 
 it('[V-32] fetches nothing from a host that is not allowed, and says no more than that', async () => {

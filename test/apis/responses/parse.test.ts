@@ -143,6 +143,12 @@ describe('planTools', () => {
   });
 });
 
+it('[V-40] says which tool cannot be run here, where the model must call one of those alone', () => {
+  expect(() => plan({ tools: [{ type: 'image_generation' }], tool_choice: 'required' })).toThrow(
+    "Tool choice 'required' cannot be met: no tool of this request can be run here, such as 'image_generation'.",
+  );
+});
+
 describe('modelRequest', () => {
   it('[A-25] [A-26] [S-03] holds nothing that was omitted or null', () => {
     const nulls = { instructions: null, temperature: null, reasoning: { effort: null }, text: { format: null } };

@@ -78,15 +78,18 @@ it('[G-07] embeds another tenant’s texts while a greedy one’s wait for all t
   await until(answer, Promise.all([...files, other]));
 });
 
-it('[V-33] forgets a file whose indexing is stopped while it waits', async () => {
+it('[V-33] forgets files whose indexing is stopped while they wait, and keeps no place for them', async () => {
   const { embedder, begun, answer } = heldEmbedder();
   const controller = new AbortController();
   const query = embedQueries(['query'], embedder, signal);
-  const file = embedDocuments(texts('a', 1), embedder, 'alice', controller.signal);
-  const refused = expect(file).rejects.toThrow('stopped');
+  const stopped = ['a', 'b', 'c'].map((name) => embedDocuments(texts(name, 1), embedder, name, controller.signal));
+  const refused = Promise.all(stopped.map((file) => expect(file).rejects.toThrow('stopped')));
   controller.abort(new Error('stopped'));
   await refused;
+  const next = embedDocuments(texts('next', 1), embedder, 'next', signal);
   await answer();
   await query;
-  expect(begun).toEqual(['query']);
+  expect(begun).toEqual(['query', 'next 0']);
+  await answer();
+  await next;
 });

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Cluster, Redis } from 'ioredis';
 import { bullmqEngine } from '../../../src/stores/queues/bullmq/bullmq-engine.ts';
 import { backgroundEngineContract } from '../../../src/testing/index.ts';
+import { gate } from '../../support/gate.ts';
 import { describeRedis, startRedis } from '../../support/redis-server.ts';
 import type { Service } from '../../support/services.ts';
 import { engineDatabases } from './engine-databases.ts';
@@ -22,6 +23,30 @@ for (const database of engineDatabases)
       it,
       takesOver: true,
       createEngine: (options) => bullmqEngine({ ...host.options, ...options, lockMs: 2000 }),
+    });
+
+    it('[G-07] runs another tenant’s first response soon, however many of a greedy one’s wait', async () => {
+      const engine = bullmqEngine({ ...host.options, queueName: 'fair', concurrency: 1, lockMs: 10_000 });
+      const begun: string[] = [];
+      const [hasBegun, goOn, ended] = [gate(), gate(), gate()];
+      engine.start({
+        async run({ key }) {
+          begun.push(key.scope);
+          hasBegun.open();
+          await goOn.opened;
+          if (key.scope === 'modest') ended.open();
+          return 'ended';
+        },
+        onError: (error) => begun.push(String(error)),
+      });
+      await engine.submit({ scope: 'greedy', id: 'first' });
+      await hasBegun.opened;
+      for (let count = 0; count < 200; count += 1) await engine.submit({ scope: 'greedy', id: `resp_${count}` });
+      await engine.submit({ scope: 'modest', id: 'resp_modest' });
+      goOn.open();
+      await ended.opened;
+      expect(begun.indexOf('modest')).toBeLessThan(4);
+      await engine.close();
     });
   });
 

@@ -20,6 +20,7 @@ describe('a full context', () => {
 
   it.each([
     'Rate limit reached: input tokens per minute 70000 exceeds 60000',
+    'The input has 70000 tokens, which exceeds 60000 per minute',
     'Request too large on tokens per minute (TPM): Limit 6000, Requested 7200, please reduce your message size',
     'max_tokens: 32000 exceeds 8192 for this input',
     'thinking.budget_tokens 5000 exceeds 4096 tokens of the input',
@@ -65,6 +66,8 @@ describe('the error of a model server', () => {
 
   it('[V-29] is its own otherwise', () => {
     expect(upstreamError(500, server('It broke.'))).toMatchObject({ status: 500, type: 'server_error' });
+    // The same words with another status may be said of a server that is full.
+    expect(upstreamError(503, server('The batch is too large to process now.'))).toMatchObject({ status: 503 });
   });
 
   it.each([

@@ -10,7 +10,6 @@ import { type FileStore, isFileStore } from '../../../ports/files/file-store.ts'
 import { checkOptions, isObject, type OptionCheck, withMethods } from '../../../ports/host/options-check.ts';
 import { checkSecret, processSecret, sealer } from '../../../ports/sealer.ts';
 import type { ResponseStore } from '../../../ports/store.ts';
-import type { Upstream } from '../../../ports/upstream.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
 import type { Api } from '../../endpoint/api.ts';
 import type { BatchStore } from '../batch-records.ts';
@@ -32,8 +31,6 @@ export interface BatchesOptions {
    * of the process.
    */
   readonly store?: ResponseStore | undefined;
-  /** Answers lines of `/v1/embeddings`. Default: that of `openResponses`, else none, and such batches are refused. */
-  readonly upstream?: Upstream | undefined;
   /**
    * Seals the headers of the request that created a batch, with which its lines are sent: a text or bytes, at least 16 bytes, the same
    * in every process. Default: that of `openResponses`, else a random one for this process.
@@ -56,9 +53,6 @@ export const batchesChecks: Readonly<Record<keyof BatchesOptions, OptionCheck>> 
   files: isFileStore,
   engine: isBackgroundEngine,
   store: withMethods('get', 'put', 'delete'),
-  upstream: (value) =>
-    withMethods('stream', 'pass')(value) === true ||
-    'an upstream that passes requests on, such as chatCompletionsUpstream()',
   // Checked separately: the message that names a bad value would show it.
   secret: () => true,
   webhooks: isWebhooks,
@@ -99,7 +93,7 @@ export function makeBatchesApi(owner: string, options: BatchesOptions): BatchesA
     name: 'batches',
     files,
     open(host) {
-      const { engine = host.processEngine(), upstream = host.upstream, webhooks = host.webhooks } = options;
+      const { engine = host.processEngine(), webhooks = host.webhooks } = options;
       const { secret = host.secret } = options;
       const store = host.storeFor(options.store);
       checkTakeOver(owner, engine, 'continues batches', { store, secret });
@@ -107,7 +101,7 @@ export function makeBatchesApi(owner: string, options: BatchesOptions): BatchesA
       const opened = batchRoutes({
         ...host,
         ...{ files, store: requireLists(owner, store), engine, webhooks },
-        apis: lineApis({ endpointAt: host.endpointAt, upstream, limits: host.limits }),
+        apis: lineApis(host.endpointAt),
         sealer: sealer(secret ?? processSecret(), { name: 'headers of batches', prefix: 'bat1.' }),
         batchLimits: settled,
       });

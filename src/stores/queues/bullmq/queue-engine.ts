@@ -8,6 +8,7 @@ import { isRecord } from '../../../protocol/record.ts';
 import { ErrorCode } from './bullmq.ts';
 import { ClockGuard, type Clocks } from './clock-guard.ts';
 import { Failures } from './failures.ts';
+import { FairOrder } from './fair-order.ts';
 import { type HeldJob, HeldJobs } from './held-jobs.ts';
 import { JOB_NAME, readJobKey, responseJob } from './job.ts';
 import { type Link, type Session, settledWithin } from './session.ts';
@@ -48,6 +49,7 @@ export class QueueEngine implements BackgroundEngine {
   private readonly id = randomUUID();
   private claims = 0;
   private readonly failures = new Failures();
+  private readonly order = new FairOrder();
   private readonly slots: Slots;
   private readonly held: HeldJobs;
   private readonly clock: ClockGuard;
@@ -141,7 +143,12 @@ export class QueueEngine implements BackgroundEngine {
       );
     const { jobId, data } = responseJob(key);
     const delay = Math.max(Math.ceil(delayMs), 0);
-    await session.queue.add(JOB_NAME, data, { jobId, lifo, delay, removeOnComplete: true, removeOnFail: true });
+    const terms = { jobId, delay, removeOnComplete: true, removeOnFail: true };
+    if (lifo) await session.queue.add(JOB_NAME, data, { ...terms, lifo });
+    else {
+      const [head] = await session.queue.getPrioritized(0, 0);
+      await session.queue.add(JOB_NAME, data, { ...terms, priority: this.order.next(key.scope, head?.priority) });
+    }
     return session;
   }
 

@@ -24,6 +24,8 @@ interface JobWorker {
 
 interface JobQueue {
   add(name: string, data: unknown, options: object): Promise<unknown>;
+  /** Those that wait with a priority, the next to be claimed first. */
+  getPrioritized(start: number, end: number): Promise<readonly ({ readonly priority: number } | undefined)[]>;
 }
 
 /** A queue and its worker on a database that answered. */

@@ -67,7 +67,7 @@ export function pageReader(policy: EgressPolicy = {}): PageReader {
   const processes = new PageProcesses();
   return {
     async read(url, { allows, tenant, signal }) {
-      const { address, response } = await fetchPage(guard, url, allows, signal);
+      const { address, response } = await fetchPage(guard, url, allows, { tenant, signal });
       const contentType = (response.headers.get('content-type') ?? '').slice(0, MAX_URL_LENGTH);
       const type = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
       if (!TYPES.has(type)) {
@@ -94,13 +94,18 @@ export function pageReader(policy: EgressPolicy = {}): PageReader {
   };
 }
 
-async function fetchPage(guard: EgressGuard, startURL: string, allows: (url: string) => boolean, signal: AbortSignal) {
+async function fetchPage(
+  guard: EgressGuard,
+  startURL: string,
+  allows: (url: string) => boolean,
+  { tenant, signal }: { readonly tenant: string; readonly signal: AbortSignal },
+) {
   let address = URL.canParse(startURL) ? new URL(startURL).href : '';
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
     if (address.length > MAX_URL_LENGTH || !URL.canParse(address)) throw new Error('The address is not a URL.');
     if (!allows(address)) throw new Error('The request does not allow pages of this domain.');
     const response = await withPlainErrors(
-      () => guard.fetch(address, { headers: HEADERS, redirect: 'manual', signal }),
+      () => guard.fetch(address, { headers: HEADERS, redirect: 'manual', signal, tenant }),
       signal,
     );
     const location = response.status >= 300 && response.status < 400 ? response.headers.get('location') : null;

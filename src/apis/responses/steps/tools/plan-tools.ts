@@ -95,7 +95,7 @@ export function buildToolPlan(input: ToolPlanInput, listed: Toolset, note: (note
   const deferred = hasSearch && !native?.searches ? deferredClientTools(own) : NO_TOOLS;
   const findable = deferred.size === 0 ? toolset : new Map([...toolset, ...deferred]);
   const callable = new Set([...own.keys(), ...toolset.keys()]);
-  const resolved = resolveToolChoice(choice, { callable, toolset, hosted: native?.hosted ?? [] });
+  const resolved = resolveToolChoice(choice, { callable, toolset, hosted: native?.hosted ?? [], unknown });
   const found = new Set([...knownTools(conversation, findable), ...resolved.named]);
   const offer: ModelToolset = modelToolset(
     toolset,

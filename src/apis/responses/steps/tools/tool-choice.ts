@@ -28,6 +28,8 @@ interface ChoiceTools {
   readonly toolset: Toolset;
   /** Those that the model's own server runs. */
   readonly hosted: readonly JsonObject[];
+  /** Those that nobody here runs. */
+  readonly unknown: readonly JsonObject[];
 }
 
 const ANY: ResolvedChoice = { toolChoice: undefined, allowed: undefined, named: [] };
@@ -35,12 +37,17 @@ const NO_CALLS: ReadonlySet<string> = new Set<string>();
 
 /** Throws `invalid_value` for a choice that cannot be satisfied. */
 export function resolveToolChoice(choice: unknown, tools: ChoiceTools): ResolvedChoice {
-  const { callable, toolset, hosted } = tools;
+  const { callable, toolset, hosted, unknown } = tools;
   if (typeof choice === 'string') {
     const allowed = choice === 'none' ? NO_CALLS : undefined;
     // The cast: it has been validated.
     if (callable.size > 0 || hosted.length > 0) return { ...ANY, toolChoice: choice as ToolChoice, allowed };
     if (choice !== 'required') return { ...ANY, allowed };
+    const [first] = unknown;
+    if (first)
+      throw choiceError(
+        `Tool choice 'required' cannot be met: no tool of this request can be run here, such as '${printedType(first.type)}'.`,
+      );
     throw choiceError("Tool choice 'required' must be specified with 'tools' parameter.");
   }
   if (!isRecord(choice)) return ANY;
