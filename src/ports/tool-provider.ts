@@ -2,7 +2,7 @@
 import type { CodeOutput, FilePassage, GeneratedImage, WebResult } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import { isRecord } from '../protocol/record.ts';
-import type { MaybePromise } from './store.ts';
+import type { MaybePromise, ResponseKey } from './store.ts';
 
 /** The protocol of a server of tools, such as MCP. */
 export interface ServerProtocol {
@@ -172,6 +172,11 @@ export interface ToolProvider<Req = unknown> {
    * wherever an entry has that field.
    */
   objection?(settings: Readonly<Record<string, unknown>>, tool: ProvidedTool): string | undefined;
+  /**
+   * Whether the tenant has the container that a request names, for a tool with `requestedBy` that runs in one. Throws
+   * `container_expired`. Without this method only those of conversations and stored responses are found.
+   */
+  hasContainer?(key: ResponseKey): MaybePromise<boolean>;
   /** Runs one tool. `signal` is aborted when the client leaves or the call exceeds `limits.tools.timeoutMs` or `maxMs`. */
   call(call: ToolCall<Req>, signal: AbortSignal): Promise<ToolResult>;
   /** The servers behind these tools, without connecting to any; for the router's status. */

@@ -26,6 +26,8 @@ const CODES = {
   item_already_in_conversation: [400, 'invalid_request_error'],
   invalid_encrypted_content: [400, 'invalid_request_error'],
   container_not_found: [400, 'invalid_request_error'],
+  container_expired: [400, 'invalid_request_error'],
+  container_quota_exceeded: [400, 'invalid_request_error'],
   tool_call_not_found: [400, 'invalid_request_error'],
   tool_output_missing: [400, 'invalid_request_error'],
   content_filter: [400, 'invalid_request_error'],

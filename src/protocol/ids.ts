@@ -144,6 +144,7 @@ const OBJECT_PREFIXES = {
   part: 'part_',
   vectorStore: 'vs_',
   fileBatch: 'vsfb_',
+  container: 'cntr_',
   batch: 'batch_',
   msgbatch: 'msgbatch_',
 } as const;
@@ -161,9 +162,10 @@ const OBJECT_IDS = {
   vectorStore: /^vs(?:fb)?_[0-9a-f]{32}$/,
   batch: /^batch_[0-9a-f]{32}$/,
   msgbatch: /^msgbatch_[0-9a-f]{32}$/,
+  container: /^cntr_[\w-]{1,64}$/,
 };
 
-/** Whether an uploaded file may have the id, or a vector store, a batch of its files, or a batch of requests: others reach no store. */
+/** Whether an uploaded file may have the id, or a vector store, a batch of its files, a batch of requests or a container: others reach no store. */
 export function isObjectId(kind: keyof typeof OBJECT_IDS, id: string): boolean {
   return OBJECT_IDS[kind].test(id);
 }

@@ -6,8 +6,9 @@ import { circlesIn, graphOf, type Import, importsOf, ownImports, sourceFiles, so
 /** A room imports from itself and from rooms of a lower rank. */
 const RANKS: Readonly<Record<string, number>> = {
   protocol: 0,
+  // Plain streams: they know no port.
+  streams: 0.5,
   ports: 1,
-  streams: 1,
   engine: 2,
   'apis/endpoint': 3,
   'apis/responses': 4,

@@ -28,7 +28,7 @@ interface WorkspaceCase {
 /**
  * The workspace; undefined if no code is run. The container that the request names, else that of the conversation's
  * last code, else a new one. Throws `container_not_found` for one that neither the conversation nor a stored response
- * contains, `unsupported_parameter` for uploaded files where there are none.
+ * contains, and that no client has made, `container_expired`, and `unsupported_parameter` for uploaded files where there are none.
  */
 export function findWorkspace(request: WorkspaceCase, store: ResponseStore): MaybePromise<Workspace | undefined> {
   const tool = request.tools.find(({ type }) => type === CODE_INTERPRETER);
@@ -45,11 +45,12 @@ async function buildWorkspace(tool: JsonObject, request: WorkspaceCase, store: R
     throw new ApiError('unsupported_parameter', message, { param: 'tools' });
   }
   // A tool that names no container leaves the choice to the server.
-  const isNamed = typeof container === 'string';
-  const used = isNamed ? await findContainer(container, request, store) : containersIn(conversation).at(-1);
+  const named = typeof container === 'string' ? await findContainer(container, request, store) : undefined;
+  const known = containersIn(conversation);
+  const used = named ? (named.isUsed ? named.id : undefined) : known.at(-1);
   let files: ReturnType<Workspace['files']> | undefined;
   return {
-    container: used ?? containerId(seed),
+    container: named?.id ?? used ?? containerId(seed),
     used: used !== undefined,
     files: () => {
       files ??= codeFiles(conversation);
@@ -69,12 +70,15 @@ const CONTAINER_ID = /^cntr_[\w-]{1,64}$/;
 
 async function findContainer(
   id: string,
-  { conversation, scope }: WorkspaceCase,
+  { conversation, scope, toolset }: WorkspaceCase,
   store: ResponseStore,
-): Promise<string> {
-  if (containersIn(conversation).includes(id)) return id;
+): Promise<{ readonly id: string; readonly isUsed: boolean }> {
+  const [name = ''] = namesServing(toolset, CODE_INTERPRETER);
+  const provider = toolset.get(name)?.provider;
+  const isThere = CONTAINER_ID.test(id) && (await provider?.hasContainer?.({ scope, id }));
+  if (containersIn(conversation).includes(id)) return { id, isUsed: true };
   const responseId = responseIdOfContainer(id);
   const response = responseId && (await fromStore(() => store.get({ scope, id: responseId })));
-  if (response) return id;
+  if (response || isThere) return { id, isUsed: response !== undefined && response !== '' };
   throw new ApiError('container_not_found', `Container with id ${quoteId(id)} not found.`, { param: 'tools' });
 }

@@ -7,8 +7,8 @@ import {
   type CodeRuntime,
   ContainerLostError,
 } from '../../../src/ports/hosted-tools/code-runtime.ts';
+import { serialQueue } from '../../../src/ports/queues/serial-queue.ts';
 import { untilAborted } from '../../../src/streams/until-aborted.ts';
-import { serialQueue } from '../../../src/tools/code-interpreter/shared/serial-queue.ts';
 
 /** The runtime, with what tests ask of it. */
 export interface FakeRuntime extends CodeRuntime {

@@ -1,12 +1,12 @@
 /** A container on top of a Pyodide process. */
 
+import { isFileName } from '../../../ports/containers/file-name.ts';
 import type { CodeContainer, CodeRun } from '../../../ports/hosted-tools/code-runtime.ts';
 import { ContainerLostError } from '../../../ports/hosted-tools/code-runtime.ts';
+import { serialQueue } from '../../../ports/queues/serial-queue.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
 import type { PyodideLimits } from '../sandbox/pyodide-settings.ts';
 import type { SandboxProcess } from '../sandbox/sandbox-process.ts';
-import { isFileName } from '../shared/file-name.ts';
-import { serialQueue } from '../shared/serial-queue.ts';
 
 /** The container owns the process. */
 export function processContainer(process: SandboxProcess, limits: PyodideLimits): CodeContainer {
