@@ -1,5 +1,5 @@
 /** The port to a provider of tools that the server runs itself, and the host's policy on which of them need the user's approval. */
-import type { CodeOutput, FilePassage, GeneratedImage, WebResult } from '../protocol/items.ts';
+import type { CodeOutput, FilePassage, GeneratedImage, WebResult, WrittenFile } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import { isRecord } from '../protocol/record.ts';
 import type { MaybePromise, ResponseKey } from './store.ts';
@@ -113,6 +113,8 @@ export interface ToolResult {
   readonly results?: readonly WebResult[] | undefined;
   /** The shown results of a search in files, which the answer may cite by the marks in `content`. Default: `content` as a text. */
   readonly passages?: readonly FilePassage[] | undefined;
+  /** The files that the code wrote and that clients may fetch from its container; the answer's links to them become citations. */
+  readonly written?: readonly WrittenFile[] | undefined;
   /** The image that the call made, for a tool that `image_generation` requests; `content` is then text. */
   readonly image?: GeneratedImage | undefined;
 }
@@ -120,12 +122,12 @@ export interface ToolResult {
 /** Whether the value has the form of a result: an object of another kind may have a `content`, too. */
 export function isToolResult(value: unknown): value is ToolResult {
   if (!isRecord(value)) return false;
-  const { content, isError, outputs, results, passages, image } = value;
+  const { content, isError, outputs, results, passages, written, image } = value;
   return (
     isToolContent(content) &&
     (isError === undefined || typeof isError === 'boolean') &&
     (image === undefined || isRecord(image)) &&
-    [outputs, results, passages].every(isOptionalRecordList)
+    [outputs, results, passages, written].every(isOptionalRecordList)
   );
 }
 

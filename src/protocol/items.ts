@@ -184,7 +184,17 @@ export type CodeInterpreterCallItem = {
   readonly code: string;
   /** Null before the run has ended, and for clients that do not request it. */
   readonly outputs: readonly CodeOutput[] | null;
+  /** The files that the run wrote and that clients may fetch; no client is shown them here. */
+  readonly files?: readonly WrittenFile[];
 };
+
+/** A file that code wrote into its container. */
+export interface WrittenFile {
+  /** Its id in the API of containers, such as `cfile_…`. */
+  readonly file_id: string;
+  /** Its path below the working directory, such as `plots/one.png`. */
+  readonly name: string;
+}
 
 /** Commands for the client's shell. */
 type ShellCallItem = {
@@ -390,6 +400,8 @@ export interface ToolCallResult {
   readonly results?: readonly WebResult[];
   /** The shown results of a search in files; the default is `output`. */
   readonly passages?: readonly FilePassage[];
+  /** The files that code wrote into its container; an answer's links to them become citations. */
+  readonly written?: readonly WrittenFile[];
   /** The tools that the model is offered from now on. */
   readonly found?: readonly FoundTool[];
   /** The image that the call made. */

@@ -93,6 +93,32 @@ const cases: readonly CodeRuntimeCase[] = [
     },
   },
   {
+    name: '[E-01] writes files in folders, and says which files the code has removed, if it can tell',
+    async run(runtime) {
+      const container = await createContainer(runtime);
+      assert.deepEqual(writtenFiles(await runScript(container, 'writeBelow')), { 'plots/out.bin': [1, 2, 3] });
+      await container.put({ name: 'in.txt', data: Uint8Array.of(97) });
+      const { removed, error } = await runScript(container, 'remove');
+      assert.equal(error, undefined);
+      if (removed !== undefined) assert.deepEqual(removed, ['in.txt']);
+      assert.equal((await runScript(container, 'exists')).result, 'False');
+    },
+  },
+  {
+    name: '[E-01] replaces a file of the same name, and removes one, if it can',
+    async run(runtime) {
+      const container = await createContainer(runtime);
+      for (const text of ['old', 'päper'])
+        await container.put({ name: 'in.txt', data: new TextEncoder().encode(text) });
+      assert.equal((await runScript(container, 'read')).result, "'päper'");
+      if (!container.remove) return;
+      await container.remove('in.txt');
+      await container.remove('in.txt');
+      const { result, removed = [] } = await runScript(container, 'exists');
+      assert.deepEqual([result, [...removed]], ['False', []]);
+    },
+  },
+  {
     name: '[T-11] runs concurrent requests one after another',
     async run(runtime) {
       const container = await createContainer(runtime);

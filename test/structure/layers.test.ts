@@ -14,6 +14,7 @@ const RANKS: Readonly<Record<string, number>> = {
   'apis/responses': 4,
   'apis/batches': 4,
   'apis/chat-completions': 4,
+  'apis/containers': 4,
   'apis/conversations': 4,
   'apis/files': 4,
   'apis/mcp': 4,

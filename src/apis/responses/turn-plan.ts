@@ -2,6 +2,7 @@
 
 import { toolOwners } from '../../engine/tools/toolset.ts';
 import { citableFiles } from '../../engine/turn/machine/cited-files.ts';
+import { linkableFiles } from '../../engine/turn/machine/cited-pages.ts';
 import type { TurnPlan } from '../../engine/turn/machine/state.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import type { PreparedRequest } from './steps/request.ts';
@@ -27,6 +28,7 @@ export function turnPlan(
     owners: toolOwners(toolset, { approvalRules, container }),
     forms,
     files: citableFiles(conversation),
+    ...(container === undefined ? {} : { pages: linkableFiles(conversation) }),
     ownedAs: mcpItems,
     queuedEvent: queuedEvent || body.background === true,
     outputBytes: limits.outputBytes,

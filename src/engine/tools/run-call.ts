@@ -108,6 +108,7 @@ function toCallResult(result: ToolResult, tool: ProvidedTool, maxBytes: number):
     outputs,
     results,
     passages,
+    written,
     image,
   }: Partial<ToolResult> = isRecord(result) ? result : {};
   if (!isToolContent(content))
@@ -115,7 +116,7 @@ function toCallResult(result: ToolResult, tool: ProvidedTool, maxBytes: number):
   const isImage = isRecord(image) && typeof image.result === 'string' && image.result !== '' && isRecord(image.details);
   if (image !== undefined && !isImage)
     return callFailure(protocolError(INTERNAL_ERROR, 'The tool answered with an image that is none.'));
-  if (![outputs, results, passages].every(isOptionalRecordList))
+  if (![outputs, results, passages, written].every(isOptionalRecordList))
     return callFailure(protocolError(INTERNAL_ERROR, 'The tool answered with results that are no list of objects.'));
   assertOutputSize(content, maxBytes);
   // Open Responses requires the detail of an image.
@@ -125,6 +126,7 @@ function toCallResult(result: ToolResult, tool: ProvidedTool, maxBytes: number):
     ...(outputs ? { outputs } : {}),
     ...(results ? { results } : {}),
     ...(passages ? { passages } : {}),
+    ...(written ? { written } : {}),
   };
   // The item of an image has no other result than the image.
   if (!image || isError) return { output, failed: isError || tool.requestedBy === IMAGE_GENERATION, ...shown };

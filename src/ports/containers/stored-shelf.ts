@@ -3,7 +3,14 @@ import { hash } from 'node:crypto';
 import { newObjectId } from '../../protocol/ids.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { type ByteRange, type FileStore, type FileUsage, fromFiles, type StoredFile } from '../files/file-store.ts';
+import {
+  type ByteRange,
+  type FileStore,
+  type FileUsage,
+  fromFiles,
+  type StoredFile,
+  sumFileUsage,
+} from '../files/file-store.ts';
 import {
   type ContainerFile,
   type ContainerKey,
@@ -88,7 +95,8 @@ export class StoredShelf implements ContainerShelf {
     const { scope, id } = key;
     const older = (await this.listStored(scope, id)).filter(({ filename }) => filename === name);
     const about = { id: newObjectId('file'), createdAt: Date.now(), purpose: id, filename: name };
-    const room = maxBytes + older.reduce((sum, { bytes }) => sum + bytes, 0);
+    const besides = sumFileUsage([...older, ...(await this.listStored(scope, RECORD))]);
+    const room = maxBytes + besides.bytes;
     const stored = await this.putStored(scope, { ...about, content, contentType: source, maxBytes: room });
     await this.deleteStored(older);
     return containerFile(id, stored);
@@ -117,8 +125,11 @@ export class StoredShelf implements ContainerShelf {
     await this.deleteStored(await this.listStored(scope, id));
   }
 
-  usage(scope: string): Promise<FileUsage> {
-    return fromFiles(() => this.store.usage(shelfScope(scope)));
+  async usage(scope: string): Promise<FileUsage> {
+    const { files, bytes } = await fromFiles(() => this.store.usage(shelfScope(scope)));
+    const records = [...(await this.listStored(scope, RECORD)), ...(await this.listStored(scope, ACTIVITY))];
+    const { files: count, bytes: length } = sumFileUsage(records);
+    return { files: files - count, bytes: bytes - length };
   }
 
   /** Oldest first. */

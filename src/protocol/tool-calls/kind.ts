@@ -1,6 +1,15 @@
 /** The interface of a type of tool call, and of a client's own tool. */
 import type { z } from 'zod';
-import type { FilePassage, Item, ItemStatus, OutputItem, ToolCallResult, ToolCallType, WebResult } from '../items.ts';
+import type {
+  FilePassage,
+  Item,
+  ItemStatus,
+  OutputItem,
+  ToolCallResult,
+  ToolCallType,
+  WebResult,
+  WrittenFile,
+} from '../items.ts';
 import type { ToolDefinition } from '../model-request.ts';
 import type { JsonObject } from '../record.ts';
 
@@ -141,6 +150,13 @@ export interface WrittenToolCallKind extends ToolCallKind {
 interface Citable {
   readonly pages?: readonly WebResult[];
   readonly files?: readonly FilePassage[];
+  /** Files in a container. */
+  readonly written?: readonly ContainerFileLink[];
+}
+
+/** A file in a container, to which a text may link. */
+export interface ContainerFileLink extends WrittenFile {
+  readonly container_id: string;
 }
 
 /** A tool, as an item of its call names it. */

@@ -32,7 +32,8 @@ const TOOL: ProvidedTool = {
   requestedBy: CODE_INTERPRETER,
   description:
     'Runs Python code and answers with what it prints, the value of its last expression, and the names of the files ' +
-    'that it writes into its working directory. Variables, imports and files stay for the next call.',
+    'that it writes into its working directory. Variables, imports and files stay for the next call. To give the user such ' +
+    'a file, link to it in your answer: [name](sandbox:/mnt/data/name).',
   parameters: {
     type: 'object',
     properties: { code: { type: 'string', description: 'The Python code.' } },
@@ -86,7 +87,8 @@ export function codeInterpreter(options: CodeInterpreterOptions = {}): ToolProvi
       const isStateLost = run.fresh && (workspace.used || workspaces.has(workspace));
       workspaces.add(workspace);
       const outputs = runOutputs(run, isStateLost, { logCharacters, imageBytes });
-      return { content: codeOutputText(outputs), outputs };
+      const written = run.written.map(({ id, name }) => ({ file_id: id, name }));
+      return { content: codeOutputText(outputs), outputs, ...(written.length > 0 ? { written } : {}) };
     },
     async close() {
       await close();

@@ -10,7 +10,7 @@ import { FIELD_START, readField } from '../data/text-field.ts';
 import { callItem, clientTool, finishedItem, presentedAs } from './call-items.ts';
 import { callRefusal, type RefusedCall } from './call-permission.ts';
 import { withFiles } from './cited-files.ts';
-import { withPages } from './cited-pages.ts';
+import { withContainerFiles, withPages } from './cited-pages.ts';
 import { type Draft, isCutOff, type OpenToolCall, type ToolCallAwaitingApproval, type WaitingCall } from './state.ts';
 import { growWaiting, waitingCall } from './waiting-output.ts';
 import { announce, closeItem, closeWriting, countItem, nextItemId } from './write-text.ts';
@@ -246,6 +246,12 @@ export function writeResult(draft: Draft, { index, ...result }: ToolCallResult &
   for (const { modelName } of result.found ?? []) draft.found = draft.found.with(modelName, modelName);
   if (result.passages) draft.files = withFiles(draft.files, result.passages);
   if (result.results) draft.pages = withPages(draft.pages, result.results);
+  const container_id = call.owner?.container;
+  if (result.written && container_id !== undefined)
+    draft.pages = withContainerFiles(
+      draft.pages,
+      result.written.map((file) => ({ ...file, container_id })),
+    );
   const { runBy, outputItem } = presentedAs(draft.plan, call);
   if (runBy !== 'client') {
     emitState(draft, call, result.failed ? 'failed' : 'completed');

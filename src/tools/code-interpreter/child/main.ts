@@ -39,7 +39,8 @@ function receiveFrame({ kind, id, data }: Frame): void {
   const fields = question;
   question = new Map();
   try {
-    if (fields.has('code')) python.run(fieldText(fields, 'code', 'utf8'));
+    if (fields.has('remove')) python.remove(fieldText(fields, 'remove', 'utf8'));
+    else if (fields.has('code')) python.run(fieldText(fields, 'code', 'utf8'));
     else python.put(fieldText(fields, 'name', 'utf8'), fieldText(fields, 'data', 'latin1'));
   } catch {
     fail();

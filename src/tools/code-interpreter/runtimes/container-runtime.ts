@@ -10,6 +10,8 @@ import { type ContainerRuntimeOptions, type ContainerSettings, containerSettings
 import { processContainer } from './pyodide-container.ts';
 import { processLimits } from './pyodide-runtime.ts';
 
+const MIB = 1024 * 1024;
+
 /**
  * Runs the Python of an image, with all packages installed in it, in the folder `/mnt/data`. Needs Docker or Podman, and throws if
  * the program is missing; a container that cannot be started rejects with the program's message. docs/security.md lists what it
@@ -31,6 +33,8 @@ export function containerRuntime(options: ContainerRuntimeOptions): CodeRuntime 
 
   return {
     name: 'container',
+    memoryBytes: limits.memoryMb * MIB,
+    fileBytes: limits.fileBytes,
     create: async (signal, tenant = '') => processContainer(await pool.take(signal, tenant), limits),
     close: () => pool.close(),
   };

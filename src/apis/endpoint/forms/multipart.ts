@@ -1,8 +1,8 @@
 /** Loads the multipart parser, and checks what it is given. */
 import type { BusboyConstructor } from '@fastify/busboy';
-import { requirePeer } from '../../ports/host/peer.ts';
-import { ApiError } from '../../protocol/errors.ts';
-import type { FileLimits } from './limits.ts';
+import { requirePeer } from '../../../ports/host/peer.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import type { FormLimits } from './form-limits.ts';
 
 /** The parser of one form. */
 export type Busboy = InstanceType<BusboyConstructor>;
@@ -25,7 +25,7 @@ const BOUNDARY_LENGTH = 70;
 const OTHER_BYTES = 1024 * 1024;
 
 /** Throws an `Error` that names the package to install if it is missing. */
-export function formParser(owner: string, limits: FileLimits): FormParser {
+export function formParser(owner: string, limits: FormLimits): FormParser {
   const { Busboy: Parser } = requirePeer<{ readonly Busboy: BusboyConstructor }>(owner, '@fastify/busboy');
   const settings = {
     fileHwm: PART_BYTES,
@@ -59,7 +59,7 @@ export function formType(headers: Headers): string {
 }
 
 /** The most bytes of a form. */
-export function maxFormBytes({ fileBytes }: FileLimits): number {
+export function maxFormBytes({ fileBytes }: FormLimits): number {
   return fileBytes + OTHER_BYTES;
 }
 
@@ -71,6 +71,6 @@ export function malformed(why: string, cause?: unknown): ApiError {
 }
 
 /** The error for a file that is too long. */
-export function fileTooLarge({ fileBytes }: FileLimits): ApiError {
+export function fileTooLarge({ fileBytes }: FormLimits): ApiError {
   return new ApiError('file_too_large', `A file may have at most ${fileBytes} bytes here.`, { param: 'file' });
 }

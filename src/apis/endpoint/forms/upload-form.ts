@@ -1,8 +1,8 @@
 /** Receives a form with one file, which is stored while it arrives. */
 import type { Readable } from 'node:stream';
-import { ApiError } from '../../protocol/errors.ts';
-import { quoteId } from '../../protocol/ids.ts';
-import type { FileLimits } from './limits.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import { quoteId } from '../../../protocol/ids.ts';
+import type { FormLimits } from './form-limits.ts';
 import { type Busboy, fileTooLarge, malformed, maxFormBytes, PIECE_BYTES } from './multipart.ts';
 
 /** The file of a form. */
@@ -29,11 +29,19 @@ type StoreFile<Result> = (file: IncomingFile) => Promise<Result>;
 export function receiveForm<Result>(
   bytes: AsyncIterable<Uint8Array>,
   parser: Busboy,
-  limits: FileLimits,
+  limits: FormLimits,
   store: StoreFile<Result>,
-  { part = 'file', signal }: { readonly part?: FilePart; readonly signal: AbortSignal },
+  { part = 'file', signal, withoutFile }: FormTerms<Result>,
 ): Promise<Result> {
-  return new UploadForm(parser, limits, store, part).receive(bytes, signal);
+  return new UploadForm(parser, limits, store, { part, withoutFile }).receive(bytes, signal);
+}
+
+interface FormTerms<Result> {
+  /** The name of the part with the file. Default: `file`. */
+  readonly part?: FilePart;
+  readonly signal: AbortSignal;
+  /** Answers a form without a file by its fields. Default: it is refused. */
+  readonly withoutFile?: ((fields: ReadonlyMap<string, string>) => Promise<Result>) | undefined;
 }
 
 /** The body of a request that has none. */
@@ -42,9 +50,10 @@ const DONE = { done: true, value: undefined } as const;
 
 class UploadForm<Result> {
   private readonly parser: Busboy;
-  private readonly limits: FileLimits;
+  private readonly limits: FormLimits;
   private readonly store: StoreFile<Result>;
   private readonly part: FilePart;
+  private readonly withoutFile: FormTerms<Result>['withoutFile'];
   private readonly fields = new Map<string, string>();
   private readonly idle: NodeJS.Timeout;
   private readonly parsed: Promise<void>;
@@ -59,9 +68,15 @@ class UploadForm<Result> {
   private stream: Readable | undefined;
   private storing: Promise<Result> | undefined;
 
-  constructor(parser: Busboy, limits: FileLimits, store: StoreFile<Result>, part: FilePart) {
+  constructor(
+    parser: Busboy,
+    limits: FormLimits,
+    store: StoreFile<Result>,
+    { part, withoutFile }: { readonly part: FilePart } & Pick<FormTerms<Result>, 'withoutFile'>,
+  ) {
     this.parser = parser;
     this.part = part;
+    this.withoutFile = withoutFile;
     this.limits = limits;
     this.store = store;
     this.parsed = new Promise((resolve, reject) => {
@@ -78,6 +93,7 @@ class UploadForm<Result> {
     this.feed(bytes).catch((error) => this.fail(error));
     try {
       await this.parsed;
+      if (!this.storing && this.withoutFile) return await this.withoutFile(this.fields);
       if (!this.storing) {
         const message = `Missing required parameter: '${this.part}'.`;
         throw new ApiError('missing_required_parameter', message, { param: this.part });
