@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Hooks } from '../../ports/hooks.ts';
 import { type ObservableOptions, Observer } from './observing/observer.ts';
+import { ContainerUses } from './recording/container-uses.ts';
 import { Ring } from './recording/ring.ts';
 import { type InspectorHandler, inspectorHandler } from './server/handler.ts';
 import { LivePages } from './server/live.ts';
@@ -42,12 +43,14 @@ export function createInspector<Req extends IncomingMessage = IncomingMessage>(
   const ring = new Ring(settings);
   const observer = new Observer(ring, settings);
   const live = new LivePages(ring);
+  const uses = settings.containers && new ContainerUses(settings.containers, settings);
   return {
     observe: (routerOptions) => observer.observe(routerOptions),
-    router: inspectorHandler({ ring, observer, live, settings }),
+    router: inspectorHandler({ ring, observer, live, settings, uses }),
     close() {
       live.close();
       ring.clear();
+      uses?.close();
     },
   };
 }

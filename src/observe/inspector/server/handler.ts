@@ -3,9 +3,11 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { VERSION } from '../../../protocol/version.ts';
 import type { Observer } from '../observing/observer.ts';
+import type { ContainerUses } from '../recording/container-uses.ts';
 import type { Ring } from '../recording/ring.ts';
 import { accessRefusal, isOfAnotherSite } from './access.ts';
 import { assetNamed } from './assets.ts';
+import { containerView } from './container-view.ts';
 import { conversationView } from './conversation-view.ts';
 import { listView } from './list-view.ts';
 import type { LivePages } from './live.ts';
@@ -23,6 +25,7 @@ interface InspectorParts {
   readonly observer: Observer;
   readonly live: LivePages;
   readonly settings: InspectorSettings;
+  readonly uses: ContainerUses | undefined;
 }
 
 const HEADERS = {
@@ -98,7 +101,7 @@ async function sendData(
   req: IncomingMessage,
   res: ServerResponse,
   { path, query }: DataRequest,
-  { ring, observer, live, settings }: InspectorParts,
+  { ring, observer, live, settings, uses }: InspectorParts,
 ): Promise<void> {
   switch (path) {
     case 'live':
@@ -112,6 +115,7 @@ async function sendData(
         access: settings.behindAuth ? 'behindAuth' : settings.authorize ? 'authorize' : 'loopback',
         apiPath: settings.apiPath ?? null,
         redacts: !!settings.redact,
+        hasContainers: uses !== undefined,
       });
     case 'responses':
       return sendJson(res, 200, listView(ring, query));
@@ -121,6 +125,9 @@ async function sendData(
       return sendJson(res, 200, await toolView(observer));
     case 'upstreams':
       return sendJson(res, 200, await upstreamView(observer.upstreams));
+    case 'containers':
+      if (!uses) return sendJson(res, 404, { error: 'The inspector has no containers: set its option containers.' });
+      return sendJson(res, 200, await containerView(uses));
     case 'webhooks': {
       const tenant = query.get('tenant');
       if (!settings.webhooks)

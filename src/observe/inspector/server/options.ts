@@ -1,6 +1,7 @@
 /** The options of the inspector, checked once. */
 import type { IncomingMessage } from 'node:http';
 import type { Webhooks } from '../../../engine/webhooks/webhooks.ts';
+import type { Containers } from '../../../ports/containers/containers.ts';
 import type { Admission } from '../../../ports/host/admission.ts';
 import {
   boolean,
@@ -48,6 +49,8 @@ export interface InspectorOptions<Req extends IncomingMessage = IncomingMessage>
   readonly redact?: Redact | undefined;
   /** Made by `createWebhooks`: the last deliveries of a tenant are at `api/webhooks?tenant=…`. Default: none. */
   readonly webhooks?: Pick<Webhooks, 'deliveries'> | undefined;
+  /** Made by `containers`: a page shows what ran in each, what it printed, and its files. Default: none. */
+  readonly containers?: Pick<Containers, 'watch' | 'find' | 'files'> | undefined;
 }
 
 /** The options with every default filled in. */
@@ -61,6 +64,7 @@ export interface InspectorSettings {
   readonly apiPath: string | undefined;
   readonly redact: Redact | undefined;
   readonly webhooks: Pick<Webhooks, 'deliveries'> | undefined;
+  readonly containers: InspectorOptions['containers'];
 }
 
 const OWNER = 'createInspector';
@@ -82,6 +86,7 @@ export function inspectorSettings(options: InspectorOptions<never>): InspectorSe
     apiPath: typeof playground === 'object' ? playground.path : playground ? '/v1' : undefined,
     redact: options.redact,
     webhooks: options.webhooks,
+    containers: options.containers,
   };
 }
 
@@ -98,4 +103,5 @@ const checks: Readonly<Record<string, OptionCheck>> = {
     typeof value === 'boolean' || (isRecord(value) && isPath(value.path)) || "true, false or { path: '/v1' }",
   redact: isFunction,
   webhooks: withMethods('deliveries'),
+  containers: withMethods('watch', 'find', 'files'),
 };
