@@ -69,6 +69,11 @@ export async function assertLost(work: Promise<unknown>, reason?: string): Promi
   if (reason !== undefined) assert.equal('reason' in error && error.reason, reason);
 }
 
+/** The run, without what not every runtime can tell. */
+export function withoutRemoved({ removed: _, ...run }: CodeRun): Omit<CodeRun, 'removed'> {
+  return run;
+}
+
 /** The files by their names, their bytes as numbers. */
 export function writtenFiles({ files }: CodeRun): Readonly<Record<string, readonly number[]>> {
   return Object.fromEntries(files.map(({ name, data }) => [name, [...data]]));
