@@ -43,7 +43,9 @@ export function createInspector<Req extends IncomingMessage = IncomingMessage>(
   const ring = new Ring(settings);
   const observer = new Observer(ring, settings);
   const live = new LivePages(ring);
-  const uses = settings.containers && new ContainerUses(settings.containers, settings);
+  // Whatever the host removes from items may be in these texts, too.
+  const characters = settings.redact ? 0 : settings.bodyCharacters;
+  const uses = settings.containers && new ContainerUses(settings.containers, characters);
   return {
     observe: (routerOptions) => observer.observe(routerOptions),
     router: inspectorHandler({ ring, observer, live, settings, uses }),

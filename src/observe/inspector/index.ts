@@ -3,6 +3,7 @@
 export type { Admission, AdmittedTenant, Refusal } from '../../ports/host/admission.ts';
 export { createInspector, type Inspector } from './create-inspector.ts';
 export type { ObservableOptions } from './observing/observer.ts';
+export type { WatchedContainers } from './recording/container-uses.ts';
 export type { Redact } from './recording/request-text.ts';
 export type { InspectorHandler } from './server/handler.ts';
 export type { InspectorOptions, PlaygroundOptions } from './server/options.ts';

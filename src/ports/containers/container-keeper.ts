@@ -38,7 +38,7 @@ import { isFileName } from './file-name.ts';
 import { allBytes, type ContainerShelf, inOnePiece } from './shelf.ts';
 
 /** The options of `containers`, with every default filled in. */
-export interface KeeperSettings {
+interface KeeperSettings {
   readonly runtime: CodeRuntime;
   readonly idleMs: number;
   readonly max: number;

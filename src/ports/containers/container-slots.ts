@@ -5,6 +5,7 @@ import type { Linked } from '../queues/line.ts';
 import { serialQueue } from '../queues/serial-queue.ts';
 import { TurnQueue } from '../queues/turn-queue.ts';
 import { limitScope } from '../scope.ts';
+import { storeKey } from '../store.ts';
 import type { ContainerKey } from './container.ts';
 
 /** The slot of one key, whose container may not exist yet, or not any more. */
@@ -68,7 +69,7 @@ export class ContainerSlots {
   async acquire({ scope, id }: ContainerKey, signal: AbortSignal): Promise<ContainerSlot> {
     signal.throwIfAborted();
     this.closed.throwIfAborted();
-    const name = slotName({ scope, id });
+    const name = storeKey({ scope, id });
     const slot = this.slots.get(name) ?? (this.hasRoom(scope) ? emptySlot(name, scope) : undefined);
     // Taken before another caller can evict it.
     return slot ? this.take(slot) : this.wait(name, scope, signal);
@@ -85,7 +86,7 @@ export class ContainerSlots {
 
   /** Whether code runs there, or waits to. */
   isInUse(key: ContainerKey): boolean {
-    return (this.slots.get(slotName(key))?.runs ?? 0) > 0;
+    return (this.slots.get(storeKey(key))?.runs ?? 0) > 0;
   }
 
   /** How many processes of the tenant there are. */
@@ -95,7 +96,7 @@ export class ContainerSlots {
 
   /** Ends the process of the container, whatever runs in it; the runs that wait for it get a new one. */
   end(key: ContainerKey): void {
-    const slot = this.slots.get(slotName(key));
+    const slot = this.slots.get(storeKey(key));
     if (!slot) return;
     if (slot.runs === 0) this.drop(slot);
     else slot.container?.close().catch(() => {});
@@ -205,10 +206,6 @@ export class ContainerSlots {
     if (!slot.container?.alive) return this.drop(slot);
     slot.expiry = setTimeout(() => this.drop(slot), this.limits.idleMs).unref();
   }
-}
-
-function slotName({ scope, id }: ContainerKey): string {
-  return JSON.stringify([scope, id]);
 }
 
 function emptySlot(name: string, scope: string): UsedSlot {

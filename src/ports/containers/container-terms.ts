@@ -1,7 +1,7 @@
 /** Whether a runtime keeps to what a client demands of a container: what nothing keeps to is refused. */
 import { ApiError } from '../../protocol/errors.ts';
 import type { CodeRuntime, ContainerTerms } from '../hosted-tools/code-runtime.ts';
-import { type ContainerRecord, memoryBytes, type NewContainer } from './container.ts';
+import { type ContainerRecord, MEMORY_BYTES, type NewContainer } from './container.ts';
 
 type Demands = Pick<NewContainer, 'memoryLimit' | 'networkPolicy'>;
 
@@ -13,7 +13,7 @@ export function checkTerms(runtime: CodeRuntime, { memoryLimit, networkPolicy }:
     throw new ApiError('unsupported_parameter', message, { param: `${at}network_policy` });
   }
   // A limit is kept to by a runtime that has less memory anyway.
-  const isBelow = memoryLimit !== undefined && memoryBytes(memoryLimit) < (runtime.memoryBytes ?? 0);
+  const isBelow = memoryLimit !== undefined && MEMORY_BYTES[memoryLimit] < (runtime.memoryBytes ?? 0);
   if (isBelow && !keepsTerms.includes('memoryBytes')) {
     const message = `The containers of this server ('${name}') have ${runtime.memoryBytes} bytes of memory, and take no lower limit.`;
     throw new ApiError('unsupported_parameter', message, { param: `${at}memory_limit` });
@@ -25,7 +25,7 @@ export function runtimeTerms(
   { keepsTerms = [] }: CodeRuntime,
   { memoryLimit, networkPolicy }: ContainerRecord,
 ): ContainerTerms | undefined {
-  const limit = memoryLimit !== undefined && keepsTerms.includes('memoryBytes') ? memoryBytes(memoryLimit) : undefined;
+  const limit = memoryLimit !== undefined && keepsTerms.includes('memoryBytes') ? MEMORY_BYTES[memoryLimit] : undefined;
   const allowedDomains = networkPolicy.type === 'allowlist' ? networkPolicy.allowedDomains : undefined;
   return limit === undefined && !allowedDomains ? undefined : { memoryBytes: limit, allowedDomains };
 }

@@ -91,7 +91,12 @@ export function isContainerExpired(record: ContainerRecord, now: number): boolea
   return record.lastActiveAt + record.expiresAfterMs <= now;
 }
 
-/** How many bytes the limit names. */
-export function memoryBytes(limit: MemoryLimit): number {
-  return Number.parseInt(limit, 10) * 1024 ** 3;
-}
+const GIB = 1024 ** 3;
+
+/** How many bytes each limit names. */
+export const MEMORY_BYTES: Readonly<Record<MemoryLimit, number>> = {
+  '1g': GIB,
+  '4g': 4 * GIB,
+  '16g': 16 * GIB,
+  '64g': 64 * GIB,
+};

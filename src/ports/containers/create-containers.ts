@@ -32,7 +32,7 @@ export interface ContainersOptions {
 const isRuntime: OptionCheck = (value) => (isRecord(value) && typeof value.create === 'function') || 'a CodeRuntime';
 
 /** The checks of the options, for those that accept them among their own. */
-export const containerChecks: Readonly<Record<keyof ContainersOptions, OptionCheck>> = {
+const containerChecks: Readonly<Record<keyof ContainersOptions, OptionCheck>> = {
   runtime: isRuntime,
   idleMs: milliseconds,
   max: positiveInteger,
@@ -99,7 +99,7 @@ export const sharedChecks: Readonly<Record<keyof SharedContainersOptions, Option
 };
 
 /** Containers, and what ends their use. */
-export interface SharedContainers {
+interface SharedContainers {
   readonly containers: Containers;
   /** Closes them if nobody else uses them and they were not given. May be called twice. */
   readonly close: () => Promise<void>;

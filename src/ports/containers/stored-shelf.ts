@@ -47,7 +47,7 @@ export class StoredShelf implements ContainerShelf {
     const { scope, createdAt, lastActiveAt: _, ...rest } = record;
     const content = inOnePiece(Buffer.from(JSON.stringify(rest)));
     await this.putStored(scope, {
-      id: recordId(record.id),
+      id: recordKey(record).id,
       createdAt,
       content,
       purpose: RECORD,
@@ -56,12 +56,11 @@ export class StoredShelf implements ContainerShelf {
     });
   }
 
-  async get({ scope, id }: ContainerKey): Promise<ContainerRecord | undefined> {
-    const key = { scope: shelfScope(scope), id: recordId(id) };
-    const stored = await fromFiles(() => this.store.get(key));
+  async get(key: ContainerKey): Promise<ContainerRecord | undefined> {
+    const stored = await fromFiles(() => this.store.get(recordKey(key)));
     if (!stored) return undefined;
-    const activity = await this.listStored(scope, ACTIVITY);
-    return this.readRecord(scope, stored, activity);
+    const activity = await this.listStored(key.scope, ACTIVITY);
+    return this.readRecord(key.scope, stored, activity);
   }
 
   async list(scope: string): Promise<readonly ContainerRecord[]> {
@@ -84,7 +83,7 @@ export class StoredShelf implements ContainerShelf {
     await this.clear(key);
     const activity = await this.listStored(scope, ACTIVITY);
     await this.deleteStored(activity.filter(({ filename }) => filename === id));
-    return fromFiles(() => this.store.delete({ scope: shelfScope(scope), id: recordId(id) }));
+    return fromFiles(() => this.store.delete(recordKey(key)));
   }
 
   async putFile(
@@ -187,8 +186,9 @@ function shelfScope(scope: string): string {
 
 const ID_DIGITS = 32;
 
-function recordId(container: string): string {
-  return `file-${hash('sha256', `record of ${container}`).slice(0, ID_DIGITS)}`;
+function recordKey({ scope, id }: ContainerKey): ContainerKey {
+  const digits = hash('sha256', `record of ${id}`).slice(0, ID_DIGITS);
+  return { scope: shelfScope(scope), id: `file-${digits}` };
 }
 
 /** Who wrote it is kept in the place of a type, of which containers know none. */

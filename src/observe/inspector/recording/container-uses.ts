@@ -1,6 +1,5 @@
 /** Keeps what last ran in containers. */
-import type { ContainerUse } from '../../../ports/containers/containers.ts';
-import type { InspectorSettings } from '../server/options.ts';
+import type { Containers, ContainerUse } from '../../../ports/containers/containers.ts';
 import type { BoundedText } from './bounded-text.ts';
 
 /** Runs of all containers together; the oldest is dropped first. */
@@ -8,6 +7,9 @@ const MAX_USES = 200;
 /** Characters of each text of a run. */
 const MAX_CHARACTERS = 8192;
 const MAX_FILES = 100;
+
+/** What the inspector asks of containers. */
+export type WatchedContainers = Pick<Containers, 'watch' | 'find' | 'files'>;
 
 /** A run, as far as it is kept. */
 export interface KeptUse extends Pick<ContainerUse, 'scope' | 'id' | 'at' | 'durationMs' | 'kind'> {
@@ -21,18 +23,15 @@ export interface KeptUse extends Pick<ContainerUse, 'scope' | 'id' | 'at' | 'dur
 
 /** The last runs of the containers that it watches. */
 export class ContainerUses {
-  readonly containers: NonNullable<InspectorSettings['containers']>;
+  readonly containers: WatchedContainers;
   private readonly uses: KeptUse[] = [];
   private readonly stop: () => void;
   private readonly maxCharacters: number;
 
-  constructor(
-    containers: NonNullable<InspectorSettings['containers']>,
-    { bodyCharacters, redact }: Pick<InspectorSettings, 'bodyCharacters' | 'redact'>,
-  ) {
+  /** `characters` is how much is kept of each text; it is never more than a few thousand. */
+  constructor(containers: WatchedContainers, characters: number) {
     this.containers = containers;
-    // Whatever the host removes from items may be in these texts, too.
-    this.maxCharacters = redact ? 0 : Math.min(bodyCharacters, MAX_CHARACTERS);
+    this.maxCharacters = Math.min(characters, MAX_CHARACTERS);
     this.stop = containers.watch((use) => this.add(use));
   }
 

@@ -1,7 +1,6 @@
 /** The options of the inspector, checked once. */
 import type { IncomingMessage } from 'node:http';
 import type { Webhooks } from '../../../engine/webhooks/webhooks.ts';
-import type { Containers } from '../../../ports/containers/containers.ts';
 import type { Admission } from '../../../ports/host/admission.ts';
 import {
   boolean,
@@ -13,6 +12,7 @@ import {
 } from '../../../ports/host/options-check.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
 import { isRecord } from '../../../protocol/record.ts';
+import type { WatchedContainers } from '../recording/container-uses.ts';
 import type { Redact } from '../recording/request-text.ts';
 
 /** Where the playground sends its requests. */
@@ -50,7 +50,7 @@ export interface InspectorOptions<Req extends IncomingMessage = IncomingMessage>
   /** Made by `createWebhooks`: the last deliveries of a tenant are at `api/webhooks?tenant=…`. Default: none. */
   readonly webhooks?: Pick<Webhooks, 'deliveries'> | undefined;
   /** Made by `containers`: a page shows what ran in each, what it printed, and its files. Default: none. */
-  readonly containers?: Pick<Containers, 'watch' | 'find' | 'files'> | undefined;
+  readonly containers?: WatchedContainers | undefined;
 }
 
 /** The options with every default filled in. */
@@ -64,7 +64,7 @@ export interface InspectorSettings {
   readonly apiPath: string | undefined;
   readonly redact: Redact | undefined;
   readonly webhooks: Pick<Webhooks, 'deliveries'> | undefined;
-  readonly containers: InspectorOptions['containers'];
+  readonly containers: WatchedContainers | undefined;
 }
 
 const OWNER = 'createInspector';
