@@ -1,7 +1,7 @@
 /** Finds the container that a request names. */
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { Container, ContainerKey } from '../../ports/containers/container.ts';
-import { containerNotFound } from '../../ports/containers/container-keeper.ts';
+import { containerNotFound } from '../../ports/containers/container-errors.ts';
 import type { Containers } from '../../ports/containers/containers.ts';
 import { isUntracked } from '../../ports/scope.ts';
 import { isObjectId } from '../../protocol/ids.ts';

@@ -3,7 +3,7 @@ import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { listResource, pageQuery, selectPage } from '../../engine/request/item-pages.ts';
 import { containerFileName } from '../../engine/tools/code-files.ts';
 import type { Container, ContainerFile, ContainerKey } from '../../ports/containers/container.ts';
-import { containerExpired } from '../../ports/containers/container-keeper.ts';
+import { containerExpired } from '../../ports/containers/container-errors.ts';
 import { allBytes } from '../../ports/containers/shelf.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { quoteId } from '../../protocol/ids.ts';

@@ -10,8 +10,10 @@ export interface ContainerQuota {
   readonly bytes?: number | undefined;
   /** The files of one container. Default: 1,000. */
   readonly files?: number | undefined;
-  /** One file. Default: what the runtime takes, else 10,485,760. */
+  /** One file; never more than the runtime takes. Default: that, else 10,485,760. */
   readonly fileBytes?: number | undefined;
+  /** The files of one container together: a process must have room for them. Default: a quarter of the runtime's memory, else 134,217,728. */
+  readonly containerBytes?: number | undefined;
   /** The longest `expires_after`, in minutes. Default: 1,440. */
   readonly expiryMinutes?: number | undefined;
   /** Without a `storage`: the files of all tenants together, which are in memory. Default: 268,435,456. */
@@ -30,6 +32,7 @@ const DEFAULTS: ContainerBounds = {
   bytes: 256 * MIB,
   files: 1000,
   fileBytes: 10 * MIB,
+  containerBytes: 128 * MIB,
   expiryMinutes: 24 * 60,
   memoryBytes: 256 * MIB,
   memoryContainers: 10_000,
@@ -43,6 +46,7 @@ export function containerBounds(owner: string, quota: ContainerQuota = {}, runti
     Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, positiveInteger])),
   );
   const set = Object.fromEntries(Object.entries(quota).filter(([, value]) => value !== undefined));
-  const { fileBytes = DEFAULTS.fileBytes } = runtime;
-  return { ...DEFAULTS, fileBytes, ...set };
+  const { fileBytes = set.fileBytes ?? DEFAULTS.fileBytes, memoryBytes = 4 * DEFAULTS.containerBytes } = runtime;
+  const bounds: ContainerBounds = { ...DEFAULTS, fileBytes, containerBytes: Math.floor(memoryBytes / 4), ...set };
+  return { ...bounds, fileBytes: Math.min(bounds.fileBytes, fileBytes) };
 }

@@ -23,6 +23,7 @@ import {
   type NewContainerFile,
 } from './container.ts';
 import type { ContainerBounds } from './container-bounds.ts';
+import { containerExpired, containerNotFound } from './container-errors.ts';
 import { type ContainerSlot, ContainerSlots } from './container-slots.ts';
 import { checkTerms, runtimeTerms } from './container-terms.ts';
 import type {
@@ -155,7 +156,8 @@ export class ContainerKeeper implements Containers {
       const message = `The container has ${files.length} files; this server keeps at most ${this.limits.files} in each.`;
       throw new ApiError('file_quota_exceeded', message, { param: 'file' });
     }
-    const stored = await this.shelf.putFile(key, { ...file, content: this.bounded(file.content) }, this.limits.bytes);
+    const content = this.bounded(file.content, this.roomIn(files, file.name));
+    const stored = await this.shelf.putFile(key, { ...file, content }, this.limits.bytes);
     await this.touch(record);
     return stored;
   }
@@ -312,8 +314,9 @@ export class ContainerKeeper implements Containers {
         slot.versions.delete(file.name);
       }
     }
-    // Deleted by its owner while the code ran: nobody will ask for its files.
     if (await this.shelf.get(record)) await this.touch(record);
+    // Deleted by its owner while the code ran: nobody will ask for its files.
+    else await this.shelf.clear(record);
     return { written, unkept };
   }
 
@@ -325,12 +328,15 @@ export class ContainerKeeper implements Containers {
   ): Promise<ContainerFile | undefined> {
     const files = await this.shelf.files(record);
     const isNew = !files.some((file) => file.name === name);
-    if ((isNew && files.length >= this.limits.files) || data.byteLength > this.limits.fileBytes) return undefined;
+    const room = Math.min(this.roomIn(files, name), this.limits.fileBytes);
+    if ((isNew && files.length >= this.limits.files) || data.byteLength > room) return undefined;
     for (;;) {
       try {
         const file = { name, source, content: inOnePiece(data) };
         return await this.shelf.putFile(record, file, this.limits.bytes);
       } catch (error) {
+        // Deleted by its owner while the code ran.
+        if (error instanceof ApiError && error.code === 'container_not_found') return undefined;
         if (!(error instanceof ApiError) || error.code !== 'file_quota_exceeded') throw error;
         if (!(await this.removeIdle(record.scope, record.id))) return undefined;
       }
@@ -425,10 +431,19 @@ export class ContainerKeeper implements Containers {
     this.sweeping = undefined;
   }
 
-  private async *bounded(content: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  /** How many bytes a file of this name may have, beside the others of its container. */
+  private roomIn(files: readonly ContainerFile[], name: string): number {
+    return files.reduce((room, file) => (file.name === name ? room : room - file.bytes), this.limits.containerBytes);
+  }
+
+  private async *bounded(content: AsyncIterable<Uint8Array>, room: number): AsyncIterable<Uint8Array> {
     let length = 0;
     for await (const piece of content) {
       length += piece.byteLength;
+      if (length > room && length <= this.limits.fileBytes) {
+        const message = `The files of a container may have at most ${this.limits.containerBytes} bytes together. Delete some first.`;
+        throw new ApiError('file_quota_exceeded', message, { param: 'file' });
+      }
       if (length > this.limits.fileBytes) {
         const message = `The file has more than ${this.limits.fileBytes} bytes, which is the most that a container takes.`;
         throw new ApiError('file_too_large', message, { param: 'file' });
@@ -461,14 +476,4 @@ export class ContainerKeeper implements Containers {
       throw error;
     }
   }
-}
-
-/** The client's error for a container that its tenant does not have. */
-export function containerNotFound(id: unknown): ApiError {
-  return new ApiError('container_not_found', `Container with id ${quoteId(id)} not found.`, { status: 404 });
-}
-
-/** OpenAI's error for a container whose time is over. */
-export function containerExpired(param: string | null = null): ApiError {
-  return new ApiError('container_expired', 'Container is expired.', { param });
 }

@@ -8,6 +8,7 @@ import {
   containerFileId,
   type NewContainerFile,
 } from './container.ts';
+import { containerNotFound } from './container-errors.ts';
 import { type ContainerShelf, inOnePiece } from './shelf.ts';
 
 /** The bounds over all tenants. */
@@ -97,7 +98,7 @@ export class MemoryShelf implements ContainerShelf {
     if (!entry) {
       // Deleted meanwhile: nobody will read it.
       this.count(key.scope, -length);
-      throw fileQuotaExceeded({ files: 0, bytes: maxBytes });
+      throw containerNotFound(key.id);
     }
     this.count(key.scope, -(entry.files.get(name)?.file.bytes ?? 0));
     entry.files.delete(name);

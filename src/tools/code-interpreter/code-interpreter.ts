@@ -1,6 +1,6 @@
 /** OpenAI's code interpreter as a tool that this server runs. */
 
-import { containerExpired } from '../../ports/containers/container-keeper.ts';
+import { containerExpired } from '../../ports/containers/container-errors.ts';
 import { checkTerms } from '../../ports/containers/container-terms.ts';
 import { readWishes } from '../../ports/containers/container-wishes.ts';
 import {

@@ -94,6 +94,52 @@ describe.each([
     void running;
   });
 
+  it('[E-01] keep no more in one container than a new process has room for', async () => {
+    const { kept, run, names } = setUp({ ...storage(), quota: { containerBytes: 100 } });
+    const key = await kept.create('s', { name: 'n' });
+    const put = (name: string, text: string) => kept.putFile(key, { name, source: 'user', content: bytes(text) });
+    await put('a', 'x'.repeat(60));
+    await expect(put('b', 'x'.repeat(60))).rejects.toMatchObject({ code: 'file_quota_exceeded' });
+    await put('a', 'x'.repeat(70));
+    expect(await run(key.id, "write('c', 'x'.repeat(40)); write('d', 'd')")).toMatchObject({ unkept: ['c'] });
+    expect(await names(key.id)).toEqual(['a', 'd']);
+    await kept.close();
+  });
+
+  it('[E-01] keep nothing that code writes into a container which is deleted meanwhile, and let no other make way for it', async () => {
+    const runtime = javascriptRuntime();
+    let goOn = () => {};
+    const deleted = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const slow = {
+      ...runtime,
+      async create(...args: Parameters<typeof runtime.create>) {
+        const container = await runtime.create(...args);
+        const run: typeof container.run = async (code, signal) => {
+          const result = await container.run(code, signal);
+          if (code.includes('late')) await deleted;
+          return result;
+        };
+        return { ...container, run, alive: true };
+      },
+    };
+    const { kept, run, names } = setUp({ ...storage(), runtime: slow });
+    await run('cntr_idle', "write('a', 'x')");
+    const late = run('cntr_a', "write('late', 'x')");
+    const key = { scope: 's', id: 'cntr_a' };
+    while (!(await kept.find(key))) await new Promise(setImmediate);
+    await kept.remove(key);
+    goOn();
+    await late.catch(() => {});
+    expect([await names('cntr_idle'), await kept.find(key), (await kept.usage('s')).files]).toEqual([
+      ['a'],
+      undefined,
+      1,
+    ]);
+    await kept.close();
+  });
+
   it.each(['../a', 'a/../b', '/a', 'a//b', 'a\\b', '', '.', 'a\nb', 'a'.repeat(2000)])(
     '[E-01] take no file named %j',
     async (name) => {
