@@ -26,6 +26,7 @@ const SECTIONS = {
     'messages',
     'files',
     'vector-stores',
+    'skills',
     'websocket',
     'compaction',
     'dialects',

@@ -147,6 +147,8 @@ const OBJECT_PREFIXES = {
   container: 'cntr_',
   batch: 'batch_',
   msgbatch: 'msgbatch_',
+  skill: 'skill_',
+  skillVersion: 'skillver_',
 } as const;
 
 /** The id of a new object of a client's. */
@@ -163,9 +165,10 @@ const OBJECT_IDS = {
   batch: /^batch_[0-9a-f]{32}$/,
   msgbatch: /^msgbatch_[0-9a-f]{32}$/,
   container: /^cntr_[\w-]{1,64}$/,
+  skill: /^skill_[0-9a-f]{32}$/,
 };
 
-/** Whether an uploaded file may have the id, or a vector store, a batch of its files, a batch of requests or a container: others reach no store. */
+/** Whether an uploaded file may have the id, or a vector store, a batch of its files, a batch of requests, a container or a skill: others reach no store. */
 export function isObjectId(kind: keyof typeof OBJECT_IDS, id: string): boolean {
   return OBJECT_IDS[kind].test(id);
 }

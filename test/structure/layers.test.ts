@@ -22,6 +22,7 @@ const RANKS: Readonly<Record<string, number>> = {
   'apis/vector-stores': 4,
   'apis/dialects': 4,
   'apis/background': 4,
+  'apis/skills': 4,
   server: 5,
   'hosts/node': 6,
   'hosts/web': 7,
