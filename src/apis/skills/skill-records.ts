@@ -2,6 +2,7 @@
 
 import { hash } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type FileStore,
   type FileUpload,
@@ -52,6 +53,7 @@ const JSON_TYPE = 'application/json';
 const CHANGE_TRIES = 50;
 /** How long a deleted skill is known to be deleted: longer than any process takes to change a skill. */
 const DELETED_MS = 60_000;
+const MAX_PAUSE_MS = 100;
 const MAX_REVISIONS = 1000;
 
 /**
@@ -188,6 +190,8 @@ export class SkillRecords {
       const mine = { scope: recordScope(key.scope), id: fileId };
       if (!isFirst) {
         await fromFiles(() => this.files.delete(mine));
+        // Two processes that keep step would take theirs back for ever.
+        await sleep(Math.random() * Math.min(MAX_PAUSE_MS, 5 * (tries + 1)));
         continue;
       }
       for (const { file } of after) if (file.id !== fileId) await fromFiles(() => this.files.delete(file));

@@ -1,7 +1,7 @@
 /** The Skills API over real HTTP: skills, their versions and content, and what others try with them. */
 import OpenAI, { toFile } from 'openai';
 import { fromBuffer } from 'yauzl';
-import { memoryFiles } from '../../../src/files.ts';
+import { type FileStore, memoryFiles } from '../../../src/files.ts';
 import { createSkills, skillsRouter } from '../../../src/skills.ts';
 import {
   ALICE,
@@ -210,6 +210,49 @@ it('[E-03] keeps every version that is added at the same time, here and in anoth
   expect(answers.map(({ json }) => Number(json.version)).toSorted()).toEqual([2, 3, 4, 5, 6, 7]);
   const { data } = await client.skills.versions.list(id, { order: 'asc' });
   expect(data.map(({ version }) => version)).toEqual(['1', '2', '3', '4', '5', '6', '7']);
+});
+
+/** The store, whose next two changes of a skill wait for each other before either is written. */
+function meeting(files: FileStore): FileStore & { begin(): void } {
+  let waiting: (() => void)[] | undefined;
+  return {
+    name: files.name,
+    get: (key) => files.get(key),
+    read: (key, range) => files.read(key, range),
+    list: (scope, query) => files.list(scope, query),
+    delete: (key) => files.delete(key),
+    usage: (scope) => files.usage(scope),
+    async put(upload) {
+      const others = upload.details().contentType === 'application/json' ? waiting : undefined;
+      if (others) await new Promise<void>((resolve) => void (others.push(resolve) === 2 && goOn(others)));
+      return files.put(upload);
+    },
+    begin() {
+      waiting = [];
+    },
+  };
+  function goOn(others: readonly (() => void)[]): void {
+    waiting = undefined;
+    for (const resolve of others) resolve();
+  }
+}
+
+it('[E-03] gives two versions that two processes add at one moment numbers of their own', async () => {
+  const files = meeting(memoryFiles());
+  await start({}, files);
+  const other = await startSkillsApp({}, files);
+  const { id } = await created();
+  const zip = await sumsZip();
+  files.begin();
+  const answers = await Promise.all(
+    [app.base, other.base].map((base) =>
+      ask(`${base}/skills/${id}/versions`, { method: 'POST', body: formWith([['z', zip]]) }),
+    ),
+  );
+  await other.close();
+  expect(answers.map(({ json }) => json.version).toSorted()).toEqual(['2', '3']);
+  const { data } = await client.skills.versions.list(id, { order: 'asc' });
+  expect(data.map(({ version }) => version)).toEqual(['1', '2', '3']);
 });
 
 describe('a skill that is none', () => {
