@@ -196,7 +196,7 @@ export interface WrittenFile {
   readonly name: string;
 }
 
-/** Commands for the client's shell. */
+/** Commands for a shell: the client's, or that of a container. */
 type ShellCallItem = {
   readonly id: string;
   readonly type: 'shell_call';
@@ -210,7 +210,29 @@ type ShellCallItem = {
     /** How many characters of output to send back. */
     readonly max_output_length: number | null;
   };
-  readonly environment: { readonly type: 'local' };
+  readonly environment:
+    | { readonly type: 'local' }
+    | { readonly type: 'container_reference'; readonly container_id: string };
+};
+
+/** What one command of a shell printed, and how it ended. */
+export type ShellOutput = {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** `timeout` if its time was over before it ended. */
+  readonly outcome: { readonly type: 'exit'; readonly exit_code: number } | { readonly type: 'timeout' };
+};
+
+/** The results of the commands that ran in a container. */
+export type ShellCallOutputItem = {
+  readonly id: string;
+  readonly type: 'shell_call_output';
+  readonly status: ItemStatus;
+  readonly call_id: string;
+  /** How many characters the model wanted of each command. */
+  readonly max_output_length: number | null;
+  /** One for each command that ran; empty until then. */
+  readonly output: readonly ShellOutput[];
 };
 
 /** A program that the client runs. */
@@ -396,6 +418,8 @@ export interface ToolCallResult {
   readonly failed: boolean;
   /** The shown outputs of a code run; the default is `output`. */
   readonly outputs?: readonly CodeOutput[];
+  /** The shown outputs of the commands of a shell; the default is `output`, as what one command printed. */
+  readonly commandOutputs?: readonly ShellOutput[];
   /** The shown results of a web search; the default is `output`. */
   readonly results?: readonly WebResult[];
   /** The shown results of a search in files; the default is `output`. */
@@ -474,6 +498,7 @@ export type OutputItem =
   | CodeInterpreterCallItem
   | ToolSearchCallItem
   | ShellCallItem
+  | ShellCallOutputItem
   | LocalShellCallItem
   | ApplyPatchCallItem
   | ToolSearchOutputItem

@@ -43,6 +43,8 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   'tools/code-interpreter': [],
   'tools/documents': [],
   'tools/image-generation': [],
+  // Its sandbox is that of code, with another filter and other programs.
+  'tools/shell': ['tools/code-interpreter'],
   'tools/skills': [],
   // Pages that a model opens are reached through the guard.
   'tools/web-search': ['tools/egress'],

@@ -2,7 +2,7 @@
 
 import { useAnswers } from '../../engine/approvals/use-answers.ts';
 import type { ClientRequest, EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { findWorkspace } from '../../engine/tools/workspace.ts';
+import { findWorkspaces } from '../../engine/tools/workspace.ts';
 import { restoredState } from '../../engine/turn/checkpoint.ts';
 import type { Lifetime } from '../../engine/turn/lifetime.ts';
 import { observer } from '../../engine/turn/observe.ts';
@@ -44,8 +44,8 @@ export async function prepareTurn(
   const { background } = start.info;
 
   const code = { toolset, tools: brought, conversation, seed, scope, hasUploads: settings.files !== undefined };
-  const workspace = await findWorkspace(code, settings.store);
-  const plan = turnPlan(prepared, workspace?.container, settings);
+  const workspaces = await findWorkspaces(code, settings.store);
+  const plan = turnPlan(prepared, workspaces, settings);
   const { resumed } = durability;
   const state = resumed && restoredState(plan, resumed);
   const call = {
@@ -55,7 +55,7 @@ export async function prepareTurn(
     note: noteReporter(apiRequest, settings, start.info.responseId),
     onAttempt: attemptReporter(requestId, hooks),
   };
-  const tools = turnTools(prepared, { workspace, state }, settings, signal);
+  const tools = turnTools(prepared, { workspaces, state }, settings, signal);
   const model = await turnModel(prepared, plan, call, settings);
 
   // A client that waits for nothing needs no heartbeats, and the start of a resumed turn has been sent.

@@ -5,12 +5,12 @@ import { conversationImages } from '../../engine/tools/conversation-images.ts';
 import { type RunCall, toolRounds, withoutRepeats } from '../../engine/tools/rounds.ts';
 import { toolRunner } from '../../engine/tools/tool-runner.ts';
 import { conversationForModel, hiddenTools, requestedServers, unlistedTools } from '../../engine/tools/toolset.ts';
+import type { Workspaces } from '../../engine/tools/workspace.ts';
 import { isServerExecuted } from '../../engine/turn/machine/call-items.ts';
 import type { PendingToolCall, TurnState } from '../../engine/turn/machine/state.ts';
 import type { Turn } from '../../engine/turn/run-turn.ts';
 import type { ResumedTurn } from '../../engine/turn/tool-loop.ts';
 import type { Limits } from '../../ports/limits.ts';
-import type { Workspace } from '../../ports/tool-provider.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import type { PreparedRequest } from './steps/request.ts';
 
@@ -19,7 +19,7 @@ const NO_LISTS: Turn['lists'] = new Map();
 /** `state` is where another process left the turn; undefined for a turn that begins here. */
 export function turnTools(
   prepared: PreparedRequest,
-  { workspace, state }: { readonly workspace: Workspace | undefined; readonly state: TurnState | undefined },
+  { workspaces, state }: { readonly workspaces: Workspaces; readonly state: TurnState | undefined },
   settings: ResponsesApiSettings,
   signal: AbortSignal,
 ): Pick<Turn, 'resumed' | 'lists' | 'deferred' | 'named' | 'approved' | 'beginRounds'> {
@@ -28,7 +28,7 @@ export function turnTools(
   const { isSteered } = apiRequest;
   const images = conversationImages(toolset, conversation, (items) => items);
   // Created here: a function that creates it would retain the request, and with it the whole history.
-  const run = toolRunner({ toolset, workspace, images, tools: brought }, apiRequest, settings, signal);
+  const run = toolRunner({ toolset, workspaces, images, tools: brought }, apiRequest, settings, signal);
   const guarded = guards ? guardedCalls(run, guards, signal) : run;
   // Calls that ran when their process was lost do not run again.
   const interrupted = state?.finish === undefined ? undefined : state.pending;

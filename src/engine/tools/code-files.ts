@@ -14,9 +14,13 @@ export function codeFiles(conversation: readonly Item[]): readonly ToolFile[] {
 
 /**
  * The items of the conversation as a model with these files in its container receives them: files are named, since few
- * model servers accept any. PDFs, which some do, are still sent to it as well.
+ * model servers accept any. PDFs, which some do, are still sent to it as well. `place` is what they are said to be in the directory of.
  */
-export function withNamedFiles(items: readonly Item[], conversation: readonly Item[]): readonly Item[] {
+export function withNamedFiles(
+  items: readonly Item[],
+  conversation: readonly Item[],
+  place = 'the code interpreter',
+): readonly Item[] {
   const names = nameFiles(conversation);
   if (names.size === 0) return items;
   return items.map((item) => {
@@ -25,7 +29,7 @@ export function withNamedFiles(items: readonly Item[], conversation: readonly It
     const content = parts.flatMap((part) => {
       if (!isFilePart(part)) return [part];
       const name = names.get(part) ?? containerFileName(part.filename);
-      const text = `[The file '${name}' is in the working directory of the code interpreter.]`;
+      const text = `[The file '${name}' is in the working directory of ${place}.]`;
       const isPdf = part.file_data.startsWith('data:application/pdf') || /\.pdf$/i.test(String(part.filename));
       return [{ type: 'input_text', text }, ...(isPdf ? [part] : [])];
     });

@@ -2,20 +2,22 @@
 
 import { notify, type Reports } from '../../ports/hooks.ts';
 import type { Limits } from '../../ports/limits.ts';
-import type { ToolProgress, Workspace } from '../../ports/tool-provider.ts';
+import type { ToolProgress } from '../../ports/tool-provider.ts';
 import type { Toolset } from '../../ports/toolset.ts';
 import { dataURL } from '../../protocol/images.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { requestedType } from '../../protocol/tool-calls/kinds.ts';
+import { CODE_INTERPRETER } from '../../protocol/tool-calls/code-interpreter-call.ts';
+import { servedType } from '../../protocol/tool-calls/kinds.ts';
 import type { EndpointRequest } from '../request/endpoint-request.ts';
 import type { RoundCall } from '../turn/machine/tool-rounds.ts';
 import type { RunCall } from './rounds.ts';
 import { runCall } from './run-call.ts';
+import type { Workspaces } from './workspace.ts';
 
 /** The context of one request's calls. */
 interface RunnerTools {
   readonly toolset: Toolset;
-  readonly workspace: Workspace | undefined;
+  readonly workspaces: Workspaces;
   /** The images of the conversation before this turn, if a tool needs them. */
   readonly images: (() => readonly string[]) | undefined;
   /** The request's own tools. */
@@ -30,14 +32,14 @@ interface RunnerSettings {
 
 /** Rejects only with the signal's reason. */
 export function toolRunner(
-  { toolset, workspace, images: earlier, tools }: RunnerTools,
+  { toolset, workspaces, images: earlier, tools }: RunnerTools,
   { scope, requestId, request }: EndpointRequest,
   { limits, hooks }: RunnerSettings,
   signal: AbortSignal,
 ): RunCall<RoundCall> {
   const made: string[] = [];
   const images = earlier && (() => [...earlier(), ...made]);
-  const context = { scope, requestId, request, images, limits, signal, ...(workspace ? { workspace } : {}) };
+  const context = { scope, requestId, request, images, limits, signal };
   return async ({ name, arguments: text }, onPartialImage) => {
     const began = Date.now();
     const entry = toolset.get(name);
@@ -47,9 +49,13 @@ export function toolRunner(
     const onProgress = (progress: ToolProgress) => notify(hooks, 'onToolProgress', { ...info(), ...progress });
     const requestedBy = entry?.tool.requestedBy;
     // The request's own entry for a tool that requests enable by its type.
-    const settings =
-      requestedBy === undefined ? undefined : tools.find(({ type }) => requestedType(type) === requestedBy);
-    const outcome = await runCall(entry, text, { ...context, settings, onProgress, onPartialImage });
+    const settings = requestedBy === undefined ? undefined : tools.find((tool) => servedType(tool) === requestedBy);
+    const workspace = workspaces.get(requestedBy) ?? workspaces.get(CODE_INTERPRETER);
+    const outcome = await runCall(entry, text, {
+      ...context,
+      ...(workspace ? { workspace } : {}),
+      ...{ settings, onProgress, onPartialImage },
+    });
     const { failed, output, image } = outcome;
     if (image) made.push(dataURL(image.result, image.details.output_format));
     // Only then: an image has megabytes.

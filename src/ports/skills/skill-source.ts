@@ -1,4 +1,5 @@
 /** The port to skills that a request names or brings, for the containers that they are mounted into. */
+import { withMethods } from '../host/options-check.ts';
 import type { MaybePromise } from '../store.ts';
 
 /** A file of a skill. */
@@ -36,3 +37,6 @@ export interface SkillSource {
   /** The skill in a zip that a request brings. Throws an `ApiError` (`invalid_skill`, naming `param`). */
   read(zip: Uint8Array, param: string): MaybePromise<Skill>;
 }
+
+/** Whether the value finds and reads skills. */
+export const isSkillSource = withMethods('find', 'read');

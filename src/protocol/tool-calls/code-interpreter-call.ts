@@ -24,6 +24,13 @@ export const codeInterpreterCall: WrittenToolCallKind = {
   ),
   itemSchema: lazily((z) => z.object({ id: kinds().optionalText, code: kinds().optionalText })),
   keptTerms: [],
+  container: {
+    idIn: ({ container }) => (typeof container === 'string' ? container : undefined),
+    fileIdsIn: ({ container }) => (isRecord(container) ? container.file_ids : undefined),
+    fileIdsField: 'container.file_ids',
+    containerOf: (item) => item.container_id,
+    place: 'the code interpreter',
+  },
   idPrefix: 'ci',
   runBy: 'server',
   field: 'code',

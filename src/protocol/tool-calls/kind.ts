@@ -85,6 +85,23 @@ interface AnswerItem {
   missing(text: string): JsonObject;
 }
 
+/** An event of the stream about an item, without the item's place; an `item_id` is written only where the event has one. */
+export type ItemEvent = JsonObject & { readonly type: string };
+
+/** A type of tool that runs in a container. */
+interface ContainerTool {
+  /** The id of the container that a request's tool names; undefined if it leaves the choice to the server. */
+  idIn(tool: JsonObject): string | undefined;
+  /** The ids of the uploaded files that it wants there, unchecked. */
+  fileIdsIn(tool: JsonObject): unknown;
+  /** The field of the tool that has them. */
+  readonly fileIdsField: string;
+  /** The container that an item of a call names. */
+  containerOf(item: Item): unknown;
+  /** What models are told that a file is in, such as `the code interpreter`. */
+  readonly place: string;
+}
+
 /** A call type whose arguments the model sends to this server. */
 export interface WrittenToolCallKind extends ToolCallKind {
   readonly type: ToolCallType;
@@ -114,8 +131,12 @@ export interface WrittenToolCallKind extends ToolCallKind {
     readonly completed?: string;
     readonly failed?: string;
   };
+  /** Set for a type that runs in a container. */
+  readonly container?: ContainerTool;
   /** The item of a call without a result. */
   item(call: ShownCall, status: ItemStatus): OutputItem;
+  /** What the stream has besides once the arguments are complete. */
+  completeEvents?(call: Pick<ShownCall, 'arguments'>): readonly ItemEvent[];
   /** The item of a call that the server ran, for types whose item shows the result. Default: the completed item. */
   finished?(call: ShownCall, result: ToolCallResult): OutputItem;
   /** The type that shows such calls to clients that know no calls of servers; undefined for this type itself. */
@@ -123,7 +144,9 @@ export interface WrittenToolCallKind extends ToolCallKind {
   /** The item that follows the call with its result, for types that have one; without a result it is in progress. */
   readonly outputItem?: {
     readonly idPrefix: string;
-    item(call: Pick<ShownCall, 'callId'>, id: string, result: ToolCallResult | undefined): OutputItem;
+    item(call: Pick<ShownCall, 'callId' | 'arguments'>, id: string, result: ToolCallResult | undefined): OutputItem;
+    /** What the stream has between the beginning of that item and its end. */
+    events?(item: OutputItem): readonly ItemEvent[];
   };
   /**
    * The call in a conversation; `output` is what its own output item holds, if it has one. Undefined for an item that

@@ -3,7 +3,7 @@
 import type { ApprovedCall, CallRefusal, TurnInput } from '../../../protocol/events.ts';
 import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolCallResult } from '../../../protocol/items.ts';
 import { objectIn } from '../../../protocol/json/json-text.ts';
-import type { WrittenToolCallKind } from '../../../protocol/tool-calls/kind.ts';
+import type { ItemEvent, WrittenToolCallKind } from '../../../protocol/tool-calls/kind.ts';
 import { INTERNAL_ERROR, protocolError } from '../../../protocol/tool-calls/results/call-error.ts';
 import { SharedMap } from '../data/shared-list.ts';
 import { FIELD_START, readField } from '../data/text-field.ts';
@@ -181,9 +181,10 @@ export function closeCall(draft: Draft, open: OpenToolCall, status: ItemStatus):
   if (!field && status === 'completed' && open.arguments.trim() === '') writeArguments(draft, open, '{}');
   const call = field ? withWholeInput(draft, open, field, status) : open;
   const { index, id: itemId, input, owner } = call;
-  const { type, runBy, argumentsEvent } = presentedAs(draft.plan, call);
+  const { type, runBy, argumentsEvent, completeEvents } = presentedAs(draft.plan, call);
   const ended = { index, itemId, call: type, name: clientTool(call).name, arguments: field ? input : call.arguments };
   if (argumentsEvent !== undefined) draft.events.push({ type: 'arguments-end', sequence: draft.sequence++, ...ended });
+  if (completeEvents) emitItemEvents(draft, { index, itemId }, completeEvents(call));
   if (owner && status === 'completed') {
     // The code that runs is the code that was shown, in whatever form the model wrote it.
     const run = field ? JSON.stringify({ [field]: input }) : call.arguments;
@@ -262,7 +263,19 @@ export function writeResult(draft: Draft, { index, ...result }: ToolCallResult &
   const place = draft.output.size;
   const id = nextItemId(draft, outputItem.idPrefix);
   announce(draft, outputItem.item(call, id, undefined));
-  closeItem(draft, place, outputItem.item(call, id, result));
+  const item = outputItem.item(call, id, result);
+  if (outputItem.events) emitItemEvents(draft, { index: place, itemId: id }, outputItem.events(item));
+  closeItem(draft, place, item);
+}
+
+/** Emits events that only one type of item has. */
+function emitItemEvents(
+  draft: Draft,
+  place: { readonly index: number; readonly itemId: string },
+  events: readonly ItemEvent[],
+): void {
+  for (const event of events)
+    draft.events.push({ type: 'native-progress', sequence: draft.sequence++, ...place, event });
 }
 
 /** Shows an unfinished image, unless the image itself, which is about as large, would then exceed the turn's limit. */

@@ -9,6 +9,7 @@ import { containerLaunch } from './container-launch.ts';
 import { type ContainerRuntimeOptions, type ContainerSettings, containerSettings } from './container-settings.ts';
 import { processContainer } from './pyodide-container.ts';
 import { processLimits } from './pyodide-runtime.ts';
+import { withCommands } from './python-commands.ts';
 
 const MIB = 1024 * 1024;
 
@@ -33,9 +34,11 @@ export function containerRuntime(options: ContainerRuntimeOptions): CodeRuntime 
 
   return {
     name: 'container',
+    runsCommands: true,
     memoryBytes: limits.memoryMb * MIB,
     fileBytes: limits.fileBytes,
-    create: async (signal, tenant = '') => processContainer(await pool.take(signal, tenant), limits),
+    create: async (signal, tenant = '') =>
+      withCommands(processContainer(await pool.take(signal, tenant), limits), limits.runMs),
     close: () => pool.close(),
   };
 }
