@@ -20,7 +20,7 @@ const SECTIONS = {
     'model-servers',
     'upstreams',
   ],
-  Tools: ['tools', 'mcp', 'remote-mcp', 'web-search', 'code-interpreter', 'containers', 'image-generation'],
+  Tools: ['tools', 'mcp', 'remote-mcp', 'web-search', 'code-interpreter', 'shell', 'containers', 'image-generation'],
   'The APIs': [
     'endpoints',
     'messages',

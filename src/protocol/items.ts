@@ -224,7 +224,7 @@ export type ShellOutput = {
 };
 
 /** The results of the commands that ran in a container. */
-export type ShellCallOutputItem = {
+type ShellCallOutputItem = {
   readonly id: string;
   readonly type: 'shell_call_output';
   readonly status: ItemStatus;

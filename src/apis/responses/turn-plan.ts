@@ -31,7 +31,7 @@ export function turnPlan(
     owners: toolOwners(toolset, { approvalRules, containers }),
     forms,
     files: citableFiles(conversation),
-    ...(container === undefined ? {} : { pages: linkableFiles(conversation) }),
+    ...(workspaces.size === 0 ? {} : { pages: linkableFiles(conversation) }),
     ownedAs: mcpItems,
     queuedEvent: queuedEvent || body.background === true,
     outputBytes: limits.outputBytes,

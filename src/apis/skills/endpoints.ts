@@ -13,12 +13,12 @@ import { bodyFields } from '../../protocol/json/json-shape.ts';
 import { type JsonReply, jsonReply, type Reply } from '../../protocol/reply.ts';
 import { invalidField } from '../../protocol/responses/invalid.ts';
 import { type EndpointSettings, endpointFor, type Handler, reportError } from '../endpoint/endpoint.ts';
-import { notForAnthropic } from '../endpoint/models.ts';
-import type { Route } from '../endpoint/routes.ts';
 import { contentReply } from '../endpoint/forms/content.ts';
 import { type FormParser, fileTooLarge, formType, maxFormBytes } from '../endpoint/forms/multipart.ts';
 import { type IncomingFile, NO_BYTES, receiveFiles } from '../endpoint/forms/upload-form.ts';
 import type { UploadSlot, UploadSlots } from '../endpoint/forms/upload-slots.ts';
+import { notForAnthropic } from '../endpoint/models.ts';
+import type { Route } from '../endpoint/routes.ts';
 import type { SkillLimits } from './limits.ts';
 import { skillResource, versionIn, versionResource } from './resources.ts';
 import { type SkillRecords, type SkillVersion, type StoredSkill, skillNotFound } from './skill-records.ts';
@@ -190,7 +190,11 @@ class SkillEndpoints {
     async function* content() {
       yield bytes as Uint8Array;
     }
-    const reply = contentReply({ ...file, filename: `${name}-${version}.zip` }, undefined, content());
+    const reply = contentReply(
+      { filename: `${name}-${version}.zip`, bytes: file.bytes, etag: file.id },
+      undefined,
+      content(),
+    );
     return { ...reply, headers: { ...reply.headers, 'content-type': 'application/zip' } };
   }
 

@@ -105,7 +105,7 @@ export function shellOutputText(outputs: readonly unknown[]): string {
 }
 
 /** What the model wrote of a call of a shell. */
-export function readAction(text: string) {
+function readAction(text: string) {
   const { commands, command, timeout_ms: timeout, max_output_length: length } = objectIn(text) ?? {};
   return {
     commands: readTexts(commands ?? command),

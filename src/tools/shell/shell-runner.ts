@@ -26,14 +26,7 @@ export type ShellQuestion =
     }
   | { readonly remove: string };
 
-/** What it answers about a command, as JSON. */
-export interface ShellAnswer {
-  /** Null if its time was over. */
-  readonly exitCode: number | null;
-  readonly removed: readonly string[];
-}
-
-/** Plain JavaScript for Node, which is bound into the sandbox: no other program is certain to be there. */
+/** Plain JavaScript for Node, which is bound into the sandbox: no other program is certain to be there. It answers with an `exitCode`, null if the time was over, and the files `removed`. */
 export const SHELL_RUNNER = `
 'use strict';
 const { spawn } = require('node:child_process');

@@ -1,5 +1,6 @@
 /** OpenAI's shell in a container as a tool that this server runs. */
 
+import type { ContainerFile } from '../../ports/containers/container.ts';
 import { containerExpired } from '../../ports/containers/container-keeper.ts';
 import { checkTerms } from '../../ports/containers/container-terms.ts';
 import { readWishes } from '../../ports/containers/container-wishes.ts';
@@ -13,7 +14,7 @@ import { type CodeFile, ContainerLostError } from '../../ports/hosted-tools/code
 import { isSkillSource, type SkillSource } from '../../ports/skills/skill-source.ts';
 import type { ProvidedTool, ToolProvider } from '../../ports/tool-provider.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import type { ShellOutput } from '../../protocol/items.ts';
+import type { ShellOutput, WrittenFile } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { SHELL, SHELL_PARAMETERS, shellOutputText, skillLines } from '../../protocol/tool-calls/shell-calls.ts';
 import { bubblewrapRuntime } from './bubblewrap-runtime.ts';
@@ -111,29 +112,32 @@ export function shell(options: ShellOptions = {}): ToolProvider {
       const list: readonly unknown[] = Array.isArray(wanted.commands) ? wanted.commands : [];
       if (list.length === 0) throw new Error('There are no commands.');
       if (list.length > maxCommands) throw new Error(`A call may have at most ${maxCommands} commands.`);
-      const files = [
+      const brought = [
         ...workspace.files(),
         ...(await skillsIn(settings, scope, 'tools')).flatMap((skill) => skill.files),
       ];
       const call = {
         key: { scope, id: workspace.container },
-        files,
+        files: brought,
         wishes: isRecord(settings.environment) ? readWishes(settings.environment) : {},
         deadline: Date.now() + Math.min(positive(wanted.timeout_ms) ?? maxMs, maxMs),
         characters: Math.min(positive(wanted.max_output_length) ?? outputCharacters, outputCharacters),
       };
       const commandOutputs: ShellOutput[] = [];
+      const written = new Map<string, WrittenFile>();
       let charactersLeft = outputCharacters;
       for (const [index, command] of list.entries()) {
         const most = Math.min(call.characters, Math.ceil(charactersLeft / (list.length - index)));
         const output = await runCommand(String(command), call, most, signal);
         commandOutputs.push(output);
+        for (const { id, name } of output.written ?? []) written.set(id, { file_id: id, name });
         charactersLeft -= output.stdout.length + output.stderr.length;
         onProgress?.({ progress: index + 1, total: list.length });
         if (output.outcome.type === 'timeout' || output.isLost) break;
       }
       const shown = commandOutputs.map(({ stdout, stderr, outcome }) => ({ stdout, stderr, outcome }));
-      return { content: shellOutputText(shown), commandOutputs: shown };
+      const kept = written.size === 0 ? {} : { written: [...written.values()] };
+      return { content: shellOutputText(shown), commandOutputs: shown, ...kept };
     },
     async close() {
       await close();
@@ -146,7 +150,7 @@ export function shell(options: ShellOptions = {}): ToolProvider {
     { key, files, wishes, deadline }: Call,
     characters: number,
     signal: AbortSignal,
-  ): Promise<ShellOutput & { readonly isLost?: boolean }> {
+  ): Promise<CommandResult> {
     const timeoutMs = Math.max(deadline - Date.now(), 1);
     try {
       const run = await containers.exec(key, { command, timeoutMs }, files, signal, wishes);
@@ -157,8 +161,9 @@ export function shell(options: ShellOptions = {}): ToolProvider {
         Math.max(Math.floor(characters / 2), characters - run.stdout.length),
       );
       const stdout = cutMiddle(run.stdout, Math.max(characters - stderr.length, 0));
-      if (run.exitCode === undefined) return { stdout, stderr, outcome: { type: 'timeout' } };
-      return { stdout, stderr, outcome: { type: 'exit', exit_code: run.exitCode } };
+      const outcome: ShellOutput['outcome'] =
+        run.exitCode === undefined ? { type: 'timeout' } : { type: 'exit', exit_code: run.exitCode };
+      return { stdout, stderr, outcome, written: run.written };
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ContainerLostError)) throw error;
@@ -168,6 +173,13 @@ export function shell(options: ShellOptions = {}): ToolProvider {
     }
   }
 }
+
+/** What one command printed and wrote. */
+type CommandResult = ShellOutput & {
+  readonly written?: readonly ContainerFile[];
+  /** Whether its container is gone. */
+  readonly isLost?: boolean;
+};
 
 /** What all commands of a call share. */
 interface Call {
