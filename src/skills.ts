@@ -5,6 +5,7 @@ export type { SkillQuota } from './apis/skills/limits.ts';
 export type { Scope } from './hosts/express/handle.ts';
 export type { HostRequest } from './hosts/express/host-request.ts';
 export { type SkillsRouterOptions, skillsRouter } from './hosts/express/skills-router.ts';
+export type { ContainerSkills } from './ports/containers/container-skills.ts';
 export type { FileStore } from './ports/files/file-store.ts';
 export type { Hooks } from './ports/hooks.ts';
 export type { LogFields, Logger } from './ports/host/logger.ts';

@@ -1,8 +1,11 @@
 /** Makes the skills of a host out of a store of files. */
+
+import type { ContainerSkills } from '../../ports/containers/container-skills.ts';
 import { type FileStore, isFileStore } from '../../ports/files/file-store.ts';
 import { answersInTime } from '../../ports/host/answers-in-time.ts';
 import { checkOptions, isObject } from '../../ports/host/options-check.ts';
 import { skillBundles, skillIn } from '../../ports/skills/bundle.ts';
+import { mountedSkills } from '../../ports/skills/mounted-skills.ts';
 import type { SkillSource } from '../../ports/skills/skill-source.ts';
 import type { Api } from '../endpoint/api.ts';
 import { formParser } from '../endpoint/forms/multipart.ts';
@@ -20,8 +23,8 @@ export interface SkillsStoreOptions {
   readonly quota?: SkillQuota | undefined;
 }
 
-/** Made by `createSkills`; the same object serves the API and the containers that skills are mounted into. */
-export interface Skills extends SkillSource {
+/** Made by `createSkills`; the same object serves the API and the containers that skills are mounted into, of tools and of `/containers`. */
+export interface Skills extends SkillSource, ContainerSkills {
   /** `/skills` with their versions and content, for the option `apis` of `openResponses`. */
   readonly api: Api;
 }
@@ -53,7 +56,7 @@ export function createSkills(options: SkillsStoreOptions): Skills {
   const bundles = skillBundles(owner, limits.bundle);
   const parser = formParser(owner, limits.forms, { files: limits.bundle.files, preservePath: true });
   const isAlive = answersInTime(() => files.usage('express-open-responses:status'));
-  return {
+  const source: SkillSource = {
     async find({ scope, id, version }, param) {
       const skill = await records.require({ scope, id }, param);
       const { fileId } = versionIn(skill, version, `${param}.version`);
@@ -63,6 +66,11 @@ export function createSkills(options: SkillsStoreOptions): Skills {
       return skillIn(await bundles.unpack(zip, param), limits.bundle, param);
     },
     read: async (zip, param) => skillIn(await bundles.unpack(zip, param), limits.bundle, param),
+  };
+  return {
+    ...source,
+    filesFor: async (skills, scope) =>
+      (await mountedSkills(skills, source, scope, 'skills')).flatMap(({ files: mounted }) => mounted),
     api: {
       name: 'skills',
       open(host) {

@@ -11,6 +11,7 @@ import {
 } from '../../ports/containers/create-containers.ts';
 import { checkOptions, isObject, positiveInteger } from '../../ports/host/options-check.ts';
 import { type CodeFile, ContainerLostError } from '../../ports/hosted-tools/code-runtime.ts';
+import { type MountedSkill, mountedSkills } from '../../ports/skills/mounted-skills.ts';
 import { isSkillSource, type SkillSource } from '../../ports/skills/skill-source.ts';
 import type { ProvidedTool, ToolProvider } from '../../ports/tool-provider.ts';
 import { ApiError } from '../../protocol/errors.ts';
@@ -18,7 +19,6 @@ import type { ShellOutput, WrittenFile } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { SHELL, SHELL_PARAMETERS, shellOutputText, skillLines } from '../../protocol/tool-calls/shell-calls.ts';
 import { bubblewrapRuntime } from './bubblewrap-runtime.ts';
-import { type MountedSkill, mountedSkills } from './mounted-skills.ts';
 
 /** How much of the commands of one call is run and returned. */
 export interface ShellCallLimits {
@@ -85,7 +85,9 @@ export function shell(options: ShellOptions = {}): ToolProvider {
   }
   const mounts = new WeakMap<object, Promise<readonly MountedSkill[]>>();
   const skillsIn = (settings: JsonObject, scope: string, param: string) => {
-    const mounted = mounts.get(settings) ?? mountedSkills(settings, skills, scope, param);
+    const mounted =
+      mounts.get(settings) ??
+      mountedSkills(Object(settings.environment).skills, skills, scope, `${param}.environment.skills`);
     mounts.set(settings, mounted);
     return mounted;
   };

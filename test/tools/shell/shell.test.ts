@@ -319,6 +319,28 @@ describeWith(findProgram('bwrap'), 'bubblewrap')('the hosted shell', () => {
       expect(offered).toContain('- inline: Says hello. (in /mnt/data/skills/inline)');
     });
 
+    slowly('[E-03] mounts a skill into a container that a client makes, and none of another tenant', async () => {
+      const { default: express } = await import('express');
+      const { containersRouter } = await import('../../../src/containers.ts');
+      const { listening } = await import('../../support/listening.ts');
+      const runtime = bubblewrapRuntime();
+      const pool = containers({ runtime });
+      await start({ runtime: undefined, containers: pool });
+      const options = { containers: pool, skills, scope: () => 'alice', logger: false as const };
+      const server = await listening(express().use('/v1', containersRouter(options)));
+      const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'key', maxRetries: 0 });
+      const [own, theirs] = [await stored('alice', 'Adds numbers.'), await stored('bob', 'Secret.')];
+      const named = (skill_id: string) => ({ name: 'c', skills: [{ type: 'skill_reference' as const, skill_id }] });
+      await expect(client.containers.create(named(theirs))).rejects.toMatchObject({ code: 'skill_not_found' });
+      const { id } = await client.containers.create(named(own));
+      const tools = [{ type: 'shell', environment: { type: 'container_reference', container_id: id } }];
+      const { results } = await ran({ commands: ['python3 skills/*/scripts/sum.py 4 5'] }, { tools });
+      expect(results[0]?.stdout).toBe('9\n');
+      await server.close();
+      await pool.close();
+      await runtime.close();
+    });
+
     slowly(
       '[E-03] refuses a skill of another tenant, an unknown version, and what is no skill, before the model is asked',
       async () => {

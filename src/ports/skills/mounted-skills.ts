@@ -1,11 +1,11 @@
-/** The skills that a request wants in the container of its shell. */
+/** The skills that a request wants in a container. */
 
-import { CONTAINER_FOLDER } from '../../ports/containers/container.ts';
-import type { CodeFile } from '../../ports/hosted-tools/code-runtime.ts';
-import type { Skill, SkillSource } from '../../ports/skills/skill-source.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord } from '../../protocol/record.ts';
 import { invalidField, refuseLong } from '../../protocol/responses/invalid.ts';
+import { CONTAINER_FOLDER } from '../containers/container.ts';
+import type { CodeFile } from '../hosted-tools/code-runtime.ts';
+import type { Skill, SkillSource } from './skill-source.ts';
 
 /** A skill in its folder. */
 export interface MountedSkill {
@@ -18,20 +18,18 @@ export interface MountedSkill {
 const MAX_SKILLS = 16;
 const FOLDER = 'skills';
 
-/** Throws an `ApiError` for a skill that the tenant does not have, or that is none. */
+/** In OpenAI's words; `param` is their place. Throws an `ApiError` for a skill that the tenant does not have, or that is none. */
 export async function mountedSkills(
-  { environment }: JsonObject,
+  skills: unknown,
   source: SkillSource | undefined,
   scope: string,
-  tool: string,
+  param: string,
 ): Promise<readonly MountedSkill[]> {
-  const skills = isRecord(environment) ? environment.skills : undefined;
   if (skills === undefined || skills === null) return [];
-  const param = `${tool}.environment.skills`;
   if (!Array.isArray(skills)) throw invalidField(param, 'expected a list');
   refuseLong(param, skills.length, MAX_SKILLS);
   if (skills.length > 0 && !source)
-    throw new ApiError('unsupported_parameter', 'This server has no skills for the containers of shells.', { param });
+    throw new ApiError('unsupported_parameter', 'This server has no skills for containers.', { param });
   const taken = new Set<string>();
   const mounted: MountedSkill[] = [];
   for (const [index, entry] of skills.entries()) {
