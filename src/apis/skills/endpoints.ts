@@ -2,43 +2,21 @@
 
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { listResource, pageQuery, selectPage } from '../../engine/request/item-pages.ts';
-import type { FileUsage } from '../../ports/files/file-store.ts';
 import { DEFAULT_LIMITS } from '../../ports/limits.ts';
 import { requireTenant } from '../../ports/scope.ts';
-import { type Bundles, skillIn } from '../../ports/skills/bundle.ts';
-import type { Skill, SkillFile } from '../../ports/skills/skill-source.ts';
+import type { Skill } from '../../ports/skills/skill-source.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { newObjectId, quoteId } from '../../protocol/ids.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
 import { type JsonReply, jsonReply, type Reply } from '../../protocol/reply.ts';
 import { invalidField } from '../../protocol/responses/invalid.ts';
-import { type EndpointSettings, endpointFor, type Handler, reportError } from '../endpoint/endpoint.ts';
+import { endpointFor, type Handler, reportError } from '../endpoint/endpoint.ts';
 import { contentReply } from '../endpoint/forms/content.ts';
-import { type FormParser, fileTooLarge, formType, maxFormBytes } from '../endpoint/forms/multipart.ts';
-import { type IncomingFile, NO_BYTES, receiveFiles } from '../endpoint/forms/upload-form.ts';
-import type { UploadSlot, UploadSlots } from '../endpoint/forms/upload-slots.ts';
 import { notForAnthropic } from '../endpoint/models.ts';
 import type { Route } from '../endpoint/routes.ts';
-import type { SkillLimits } from './limits.ts';
+import { receiveSkill, SKILL_PARAM } from './receive-skill.ts';
 import { skillResource, versionIn, versionResource } from './resources.ts';
 import { type SkillRecords, type SkillVersion, type StoredSkill, skillNotFound } from './skill-records.ts';
-
-/** What the Skills API works with. */
-interface SkillsSettings extends EndpointSettings {
-  readonly records: SkillRecords;
-  readonly bundles: Bundles;
-  readonly skillLimits: SkillLimits;
-  readonly formParser: FormParser;
-  readonly slots: UploadSlots;
-}
-
-/** A skill that has arrived, and the fields beside it. */
-interface SkillForm {
-  readonly skill: Skill;
-  readonly fields: ReadonlyMap<string, string>;
-}
-
-const PARAM = 'files';
 
 /** The routes over these settings. */
 export function skillRoutes(settings: SkillsSettings): readonly Route[] {
@@ -74,7 +52,7 @@ class SkillEndpoints {
 
   async create(request: EndpointRequest): Promise<JsonReply> {
     requireTenant(request.scope, 'A skill', null);
-    const { skill } = await this.receive(request);
+    const { skill } = await receiveSkill(request, this.settings);
     return this.withZip(request, skill, 1, async (version) =>
       jsonReply(skillResource(await this.settings.records.create(request.scope, version))),
     );
@@ -123,7 +101,7 @@ class SkillEndpoints {
 
   async createVersion(request: EndpointRequest): Promise<JsonReply> {
     const { scope, id } = await this.key(request);
-    const { skill, fields } = await this.receive(request);
+    const { skill, fields } = await receiveSkill(request, this.settings);
     const isDefault = booleanField(fields.get('default'));
     return this.withZip(request, skill, 0, async (unnumbered) => {
       let made = unnumbered;
@@ -132,7 +110,7 @@ class SkillEndpoints {
         const most = this.settings.skillLimits.versions;
         if (versions.length >= most) {
           const message = `The skill has ${most} versions, as many as this server keeps. Delete some first.`;
-          throw new ApiError('skill_quota_exceeded', message, { param: PARAM });
+          throw new ApiError('skill_quota_exceeded', message, { param: SKILL_PARAM });
         }
         made = { ...unnumbered, version: nextVersion };
         const next = { ...stored, nextVersion: nextVersion + 1, versions: [...versions, made] };
@@ -225,46 +203,6 @@ class SkillEndpoints {
       throw error;
     }
   }
-
-  /** The form, whole: a zip, or the files of one folder. */
-  private async receive(request: EndpointRequest): Promise<SkillForm> {
-    const { formParser, bundles, records, slots, skillLimits: limits } = this.settings;
-    const type = formType(request.headers);
-    if (Number(request.headers.get('content-length')) > maxFormBytes(limits.forms))
-      throw fileTooLarge(limits.forms, PARAM);
-    const slot = slots.begin(request);
-    try {
-      const stored = await records.usage(request.scope);
-      slot.count(0, stored);
-      let fields: ReadonlyMap<string, string> = new Map();
-      const read = async (file: IncomingFile): Promise<SkillFile & { readonly type: string }> => {
-        fields = file.fields;
-        return { path: file.filename, type: file.contentType, data: await wholeFile(file, slot, stored) };
-      };
-      const place = { part: PARAM, signal: slot.signal } as const;
-      const sent = await receiveFiles(request.bytes ?? NO_BYTES, formParser(type), limits.forms, read, place);
-      const [first] = sent;
-      const isZip = sent.length === 1 && first !== undefined && isZipFile(first.data);
-      const files = isZip ? await bundles.unpack(first.data, PARAM) : sent;
-      return { skill: skillIn(files, limits.bundle, PARAM), fields };
-    } finally {
-      slot.end();
-    }
-  }
-}
-
-async function wholeFile(file: IncomingFile, slot: UploadSlot, stored: FileUsage): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of file.content) {
-    slot.count(piece.byteLength, stored);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces);
-}
-
-/** Whether it begins as zips do; one file that does not is refused as a skill without its `SKILL.md`, or is one. */
-function isZipFile(data: Uint8Array): boolean {
-  return data[0] === 0x50 && data[1] === 0x4b;
 }
 
 /** Throws `invalid_value`. */
