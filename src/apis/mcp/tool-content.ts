@@ -42,5 +42,8 @@ function toContent(part: JsonObject): McpContent {
   const data = url.slice(comma + ';base64,'.length);
   if (image !== undefined) return { type: 'image', data, mimeType };
   const name = typeof filename === 'string' && filename !== '' ? filename : 'file';
-  return { type: 'resource', resource: { uri: `file:///${encodeURIComponent(toWellFormed(name))}`, blob: data, mimeType } };
+  return {
+    type: 'resource',
+    resource: { uri: `file:///${encodeURIComponent(toWellFormed(name))}`, blob: data, mimeType },
+  };
 }

@@ -16,7 +16,8 @@ import { notForAnthropic } from '../endpoint/models.ts';
 import type { Route } from '../endpoint/routes.ts';
 import { receiveSkill, SKILL_PARAM } from './receive-skill.ts';
 import { skillResource, versionIn, versionResource } from './resources.ts';
-import { type SkillRecords, type SkillVersion, type StoredSkill, skillNotFound } from './skill-records.ts';
+import type { SkillsSettings } from './settings.ts';
+import { type SkillVersion, type StoredSkill, skillNotFound } from './skill-records.ts';
 
 /** The routes over these settings. */
 export function skillRoutes(settings: SkillsSettings): readonly Route[] {

@@ -19,28 +19,27 @@ export const SKILL_PARAM = 'files';
 
 /** Reads the form, whole: a zip, or the files of one folder. Throws an `ApiError` for one that is no skill, or too much. */
 export async function receiveSkill(request: EndpointRequest, settings: SkillsSettings): Promise<SkillForm> {
-    const { formParser, bundles, records, slots, skillLimits: limits } = settings;
-    const type = formType(request.headers);
-    if (Number(request.headers.get('content-length')) > maxFormBytes(limits.forms))
-      throw fileTooLarge(limits.forms, SKILL_PARAM);
-    const slot = slots.begin(request);
-    try {
-      const stored = await records.usage(request.scope);
-      slot.count(0, stored);
-      let fields: ReadonlyMap<string, string> = new Map();
-      const read = async (file: IncomingFile): Promise<SkillFile & { readonly type: string }> => {
-        fields = file.fields;
-        return { path: file.filename, type: file.contentType, data: await wholeFile(file, slot, stored) };
-      };
-      const place = { part: SKILL_PARAM, signal: slot.signal } as const;
-      const sent = await receiveFiles(request.bytes ?? NO_BYTES, formParser(type), limits.forms, read, place);
-      const [first] = sent;
-      const isZip = sent.length === 1 && first !== undefined && isZipFile(first.data);
-      const files = isZip ? await bundles.unpack(first.data, SKILL_PARAM) : sent;
-      return { skill: skillIn(files, limits.bundle, SKILL_PARAM), fields };
-    } finally {
-      slot.end();
-    }
+  const { formParser, bundles, records, slots, skillLimits: limits } = settings;
+  const type = formType(request.headers);
+  if (Number(request.headers.get('content-length')) > maxFormBytes(limits.forms))
+    throw fileTooLarge(limits.forms, SKILL_PARAM);
+  const slot = slots.begin(request);
+  try {
+    const stored = await records.usage(request.scope);
+    slot.count(0, stored);
+    let fields: ReadonlyMap<string, string> = new Map();
+    const read = async (file: IncomingFile): Promise<SkillFile & { readonly type: string }> => {
+      fields = file.fields;
+      return { path: file.filename, type: file.contentType, data: await wholeFile(file, slot, stored) };
+    };
+    const place = { part: SKILL_PARAM, signal: slot.signal } as const;
+    const sent = await receiveFiles(request.bytes ?? NO_BYTES, formParser(type), limits.forms, read, place);
+    const [first] = sent;
+    const isZip = sent.length === 1 && first !== undefined && isZipFile(first.data);
+    const files = isZip ? await bundles.unpack(first.data, SKILL_PARAM) : sent;
+    return { skill: skillIn(files, limits.bundle, SKILL_PARAM), fields };
+  } finally {
+    slot.end();
   }
 }
 

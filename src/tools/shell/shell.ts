@@ -1,7 +1,7 @@
 /** OpenAI's shell in a container as a tool that this server runs. */
 
 import type { ContainerFile } from '../../ports/containers/container.ts';
-import { containerExpired } from '../../ports/containers/container-keeper.ts';
+import { containerExpired } from '../../ports/containers/container-errors.ts';
 import { checkTerms } from '../../ports/containers/container-terms.ts';
 import { readWishes } from '../../ports/containers/container-wishes.ts';
 import {
