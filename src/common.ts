@@ -124,6 +124,7 @@ export type {
   UrlSource,
   WebAction,
   WebResult,
+  WrittenFile,
 } from './protocol/items.ts';
 export type { ModelFacts } from './protocol/model-facts.ts';
 export type {

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Api, ToolProvider } from 'express-open-responses';
-import { diskFiles, filesApi } from 'express-open-responses/files';
+import { diskFiles, type FileStore, filesApi } from 'express-open-responses/files';
 import { createVectorStores, fileSearch, memoryVectors } from 'express-open-responses/vector-stores';
 import type { Embeddings } from './settings.ts';
 
@@ -11,6 +11,7 @@ import type { Embeddings } from './settings.ts';
 export interface OpenFiles {
   readonly apis: readonly Api[];
   readonly tools: readonly ToolProvider[];
+  readonly files: FileStore;
   /** Deletes the files. */
   remove(): Promise<void>;
 }
@@ -22,6 +23,7 @@ export async function openFiles(embeddings: Embeddings | undefined): Promise<Ope
   const vectorStores = embeddings && createVectorStores({ files, index: memoryVectors(), embeddings });
   return {
     apis: [filesApi({ files }), ...(vectorStores ? [vectorStores.api] : [])],
+    files,
     tools: vectorStores ? [fileSearch({ vectorStores })] : [],
     remove: () => rm(folder, { recursive: true, force: true }),
   };

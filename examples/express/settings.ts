@@ -19,6 +19,8 @@ export interface Settings {
   readonly searxngURL: string | undefined;
   /** The embedding model of vector stores; undefined for none. */
   readonly embeddings: Embeddings | undefined;
+  /** Whether models may run Python, in containers. */
+  readonly runsCode: boolean;
 }
 
 /** A model behind OpenAI's `/embeddings`. */
@@ -47,6 +49,7 @@ export function readSettings(env: Environment): Settings {
     mcpConfig: env.MCP_CONFIG || undefined,
     searxngURL: env.SEARXNG_URL || undefined,
     embeddings: embeddingsFrom(env),
+    runsCode: oneOf(env, 'CODE', ['on', 'off']) === 'on',
   };
 }
 

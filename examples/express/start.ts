@@ -8,6 +8,7 @@ import { startDemoModel } from 'express-open-responses/testing';
 import { attachResponsesWebSocket } from 'express-open-responses/websocket';
 import { type Logger, pino } from 'pino';
 import { createApp } from './app.ts';
+import { openCode } from './code.ts';
 import { openFiles } from './files.ts';
 import { startTools } from './mcp.ts';
 import { keyCheck, refusal } from './require-api-key.ts';
@@ -46,13 +47,14 @@ export async function start(env: Environment, say: (line: string) => void = cons
   };
   const upstream = chatCompletionsUpstream(modelServer);
   const mcp = startTools(settings.mcpConfig, demo !== undefined, say);
-  const { apis, tools: fileTools, remove } = await openFiles(settings.embeddings);
-  const inspector = createInspector({ playground: true });
+  const { apis, tools: fileTools, files, remove } = await openFiles(settings.embeddings);
+  const code = openCode(settings.runsCode, files);
+  const inspector = createInspector({ playground: true, containers: code.containers });
   const api = openResponses({
     upstream,
-    tools: [mcp, ...fileTools, ...startSearch(settings.searxngURL, demo !== undefined)],
+    tools: [mcp, ...fileTools, ...code.tools, ...startSearch(settings.searxngURL, demo !== undefined)],
     store,
-    apis,
+    apis: [...apis, ...code.apis],
     inspector,
     heartbeat: { intervalMs: settings.heartbeatMs },
     hooks: logging(log),
@@ -67,7 +69,7 @@ export async function start(env: Environment, say: (line: string) => void = cons
 
   async function close(): Promise<void> {
     await api.close({ server, timeoutMs: DRAIN_MS });
-    await Promise.all([demo?.close(), closeStore(), remove()]);
+    await Promise.all([demo?.close(), closeStore(), code.close(), remove()]);
   }
 
   try {

@@ -1,9 +1,9 @@
 /** The port to a provider of tools that the server runs itself, and the host's policy on which of them need the user's approval. */
-import type { CodeOutput, FilePassage, GeneratedImage, WebResult } from '../protocol/items.ts';
+import type { CodeOutput, FilePassage, GeneratedImage, ShellOutput, WebResult, WrittenFile } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import { isRecord } from '../protocol/record.ts';
 import type { ProgramRuntime } from './programs/program-runtime.ts';
-import type { MaybePromise } from './store.ts';
+import type { MaybePromise, ResponseKey } from './store.ts';
 
 /** The protocol of a server of tools, such as MCP. */
 export interface ServerProtocol {
@@ -96,7 +96,7 @@ export interface ToolCall<Req = unknown> extends ToolsRequest<Req> {
   readonly images?: (() => readonly string[]) | undefined;
   /** Shows the client an unfinished version of the image that the call makes; set if the request's `partial_images` wants some, and past that number it does nothing. */
   readonly onPartialImage?: ((image: GeneratedImage) => void) | undefined;
-  /** Set if the request enabled a `code_interpreter`. */
+  /** The container of a `shell` for its calls; for other tools that of a `code_interpreter`, if the request enabled one. */
   readonly workspace?: Workspace;
   /** The request's own entry for a tool with `requestedBy`, such as `{ type: 'web_search', filters: … }`; not checked. */
   readonly settings?: Readonly<Record<string, unknown>> | undefined;
@@ -110,10 +110,14 @@ export interface ToolResult {
   readonly isError?: boolean | undefined;
   /** The shown outputs of a code run. Default: `content` as its logs. */
   readonly outputs?: readonly CodeOutput[] | undefined;
+  /** The shown outputs of the commands of a shell. Default: `content` as what one command printed. */
+  readonly commandOutputs?: readonly ShellOutput[] | undefined;
   /** The shown results of a web search; links to these pages in the answer become citations. Default: `content` as a text. */
   readonly results?: readonly WebResult[] | undefined;
   /** The shown results of a search in files, which the answer may cite by the marks in `content`. Default: `content` as a text. */
   readonly passages?: readonly FilePassage[] | undefined;
+  /** The files that the code wrote and that clients may fetch from its container; the answer's links to them become citations. */
+  readonly written?: readonly WrittenFile[] | undefined;
   /** The image that the call made, for a tool that `image_generation` requests; `content` is then text. */
   readonly image?: GeneratedImage | undefined;
 }
@@ -121,12 +125,12 @@ export interface ToolResult {
 /** Whether the value has the form of a result: an object of another kind may have a `content`, too. */
 export function isToolResult(value: unknown): value is ToolResult {
   if (!isRecord(value)) return false;
-  const { content, isError, outputs, results, passages, image } = value;
+  const { content, isError, outputs, commandOutputs, results, passages, written, image } = value;
   return (
     isToolContent(content) &&
     (isError === undefined || typeof isError === 'boolean') &&
     (image === undefined || isRecord(image)) &&
-    [outputs, results, passages].every(isOptionalRecordList)
+    [outputs, commandOutputs, results, passages, written].every(isOptionalRecordList)
   );
 }
 
@@ -168,11 +172,25 @@ export interface ToolProvider<Req = unknown> {
    */
   check?(settings: Readonly<Record<string, unknown>>, request: ToolsRequest<Req>, param: string): MaybePromise<void>;
   /**
+   * What the model is told of a tool with `requestedBy` for the request's own entry, behind its description, such as the skills in
+   * its container. Called after `check`; throws likewise.
+   */
+  about?(
+    settings: Readonly<Record<string, unknown>>,
+    request: ToolsRequest<Req>,
+    param: string,
+  ): MaybePromise<string | undefined>;
+  /**
    * Why the tool cannot keep to the request's own entry for it, such as `external_web_access: false`; undefined if it can. The
    * model is not offered such a tool, and the host receives the text as a note. Without this method the tool is left out
    * wherever an entry has that field.
    */
   objection?(settings: Readonly<Record<string, unknown>>, tool: ProvidedTool): string | undefined;
+  /**
+   * Whether the tenant has the container that a request names, for a tool with `requestedBy` that runs in one. Throws
+   * `container_expired`. Without this method only those of conversations and stored responses are found.
+   */
+  hasContainer?(key: ResponseKey): MaybePromise<boolean>;
   /** Runs one tool. `signal` is aborted when the client leaves or the call exceeds `limits.tools.timeoutMs` or `maxMs`. */
   call(call: ToolCall<Req>, signal: AbortSignal): Promise<ToolResult>;
   /** Runs the model's programs: for a tool that `programmatic_tool_calling` requests, which is never called by `call`. */

@@ -396,7 +396,7 @@ export type TurnEvent =
   /** `kind` is the type of the call's item, and `state` its progress. */
   | ({ readonly type: 'call-state'; readonly kind: OutputItem['type']; readonly state: string } & InItem)
   | ({ readonly type: 'partial-image'; readonly kind: OutputItem['type']; readonly image: PartialImage } & InItem)
-  /** An event of the model's own server about an item of its own, in its fields besides the item's place. */
+  /** An event that only one type of item has, in its fields besides the item's place: of the model's own server, or of this one. */
   | ({ readonly type: 'native-progress'; readonly event: WireEvent } & InItem)
   | ({ readonly type: 'list-progress' } & InItem)
   | ({ readonly type: 'list-end' } & InItem)

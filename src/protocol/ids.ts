@@ -152,8 +152,11 @@ const OBJECT_PREFIXES = {
   part: 'part_',
   vectorStore: 'vs_',
   fileBatch: 'vsfb_',
+  container: 'cntr_',
   batch: 'batch_',
   msgbatch: 'msgbatch_',
+  skill: 'skill_',
+  skillVersion: 'skillver_',
 } as const;
 
 /** The id of a new object of a client's. */
@@ -169,9 +172,11 @@ const OBJECT_IDS = {
   vectorStore: /^vs(?:fb)?_[0-9a-f]{32}$/,
   batch: /^batch_[0-9a-f]{32}$/,
   msgbatch: /^msgbatch_[0-9a-f]{32}$/,
+  container: /^cntr_[\w-]{1,64}$/,
+  skill: /^skill_[0-9a-f]{32}$/,
 };
 
-/** Whether an uploaded file may have the id, or a vector store, a batch of its files, or a batch of requests: others reach no store. */
+/** Whether an uploaded file may have the id, or a vector store, a batch of its files, a batch of requests, a container or a skill: others reach no store. */
 export function isObjectId(kind: keyof typeof OBJECT_IDS, id: string): boolean {
   return OBJECT_IDS[kind].test(id);
 }

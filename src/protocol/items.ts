@@ -184,7 +184,17 @@ export type CodeInterpreterCallItem = {
   readonly code: string;
   /** Null before the run has ended, and for clients that do not request it. */
   readonly outputs: readonly CodeOutput[] | null;
+  /** The files that the run wrote and that clients may fetch; no client is shown them here. */
+  readonly files?: readonly WrittenFile[];
 };
+
+/** A file that code wrote into its container. */
+export interface WrittenFile {
+  /** Its id in the API of containers, such as `cfile_…`. */
+  readonly file_id: string;
+  /** Its path below the working directory, such as `plots/one.png`. */
+  readonly name: string;
+}
 
 /** A program that the model wrote, and that calls tools. */
 type ProgramItem = {
@@ -208,7 +218,7 @@ type ProgramOutputItem = {
   readonly status: 'completed' | 'incomplete';
 };
 
-/** Commands for the client's shell. */
+/** Commands for a shell: the client's, or that of a container. */
 type ShellCallItem = {
   readonly id: string;
   readonly type: 'shell_call';
@@ -222,7 +232,29 @@ type ShellCallItem = {
     /** How many characters of output to send back. */
     readonly max_output_length: number | null;
   };
-  readonly environment: { readonly type: 'local' };
+  readonly environment:
+    | { readonly type: 'local' }
+    | { readonly type: 'container_reference'; readonly container_id: string };
+};
+
+/** What one command of a shell printed, and how it ended. */
+export type ShellOutput = {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** `timeout` if its time was over before it ended. */
+  readonly outcome: { readonly type: 'exit'; readonly exit_code: number } | { readonly type: 'timeout' };
+};
+
+/** The results of the commands that ran in a container. */
+type ShellCallOutputItem = {
+  readonly id: string;
+  readonly type: 'shell_call_output';
+  readonly status: ItemStatus;
+  readonly call_id: string;
+  /** How many characters the model wanted of each command. */
+  readonly max_output_length: number | null;
+  /** One for each command that ran; empty until then. */
+  readonly output: readonly ShellOutput[];
 };
 
 /** A program that the client runs. */
@@ -454,10 +486,14 @@ export interface ToolCallResult {
   readonly failed: boolean;
   /** The shown outputs of a code run; the default is `output`. */
   readonly outputs?: readonly CodeOutput[];
+  /** The shown outputs of the commands of a shell; the default is `output`, as what one command printed. */
+  readonly commandOutputs?: readonly ShellOutput[];
   /** The shown results of a web search; the default is `output`. */
   readonly results?: readonly WebResult[];
   /** The shown results of a search in files; the default is `output`. */
   readonly passages?: readonly FilePassage[];
+  /** The files that code wrote into its container; an answer's links to them become citations. */
+  readonly written?: readonly WrittenFile[];
   /** The tools that the model is offered from now on. */
   readonly found?: readonly FoundTool[];
   /** The calls that it waits for: it goes on, and has its result, once they have theirs. */
@@ -536,6 +572,7 @@ export type OutputItem =
   | ProgramOutputItem
   | ToolSearchCallItem
   | ShellCallItem
+  | ShellCallOutputItem
   | LocalShellCallItem
   | ApplyPatchCallItem
   | ToolSearchOutputItem

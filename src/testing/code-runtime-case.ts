@@ -18,6 +18,13 @@ export const codeScript = {
   read: "open('in.txt').read()",
   /** Writes three bytes to the file `out.bin`. */
   write: "with open('out.bin', 'wb') as file:\n    file.write(bytes([0, 255, 10]))",
+  /** Writes three bytes to a file in a folder. */
+  writeBelow:
+    "import os\nos.makedirs('plots', exist_ok=True)\nwith open('plots/out.bin', 'wb') as file:\n    file.write(bytes([1, 2, 3]))",
+  /** Removes the file `in.txt`. */
+  remove: "import os\nos.remove('in.txt')",
+  /** The value is `True` if there is a file `in.txt`. */
+  exists: "import os\nos.path.exists('in.txt')",
   /** Adds a letter to a variable. */
   append: "kept = globals().get('kept', '') + 'a'",
   /** Never ends. */
@@ -60,6 +67,11 @@ export async function assertLost(work: Promise<unknown>, reason?: string): Promi
   // Not by `instanceof`: the runtime may be built with another copy of this package.
   assert.ok(error instanceof Error && error.name === 'ContainerLostError', `not a ContainerLostError: ${error}`);
   if (reason !== undefined) assert.equal('reason' in error && error.reason, reason);
+}
+
+/** The run, without what not every runtime can tell. */
+export function withoutRemoved({ removed: _, ...run }: CodeRun): Omit<CodeRun, 'removed'> {
+  return run;
 }
 
 /** The files by their names, their bytes as numbers. */

@@ -7,6 +7,7 @@ import {
   codeScript,
   createContainer,
   runScript,
+  withoutRemoved,
   writtenFiles,
 } from './code-runtime-case.ts';
 
@@ -56,9 +57,9 @@ const cases: readonly CodeRuntimeCase[] = [
     async run(runtime) {
       const container = await createContainer(runtime);
       const printed = { stdout: 'out 🧑‍🚀\n', stderr: 'err\n', result: undefined, error: undefined, files: [] };
-      assert.deepEqual({ ...(await runScript(container, 'print')) }, printed);
+      assert.deepEqual(withoutRemoved(await runScript(container, 'print')), printed);
       const value = { stdout: '', stderr: '', result: '42', error: undefined, files: [] };
-      assert.deepEqual({ ...(await runScript(container, 'value')) }, value);
+      assert.deepEqual(withoutRemoved(await runScript(container, 'value')), value);
     },
   },
   {
@@ -90,6 +91,32 @@ const cases: readonly CodeRuntimeCase[] = [
       assert.deepEqual([read.result, read.error, writtenFiles(read)], ["'päper'", undefined, {}]);
       assert.deepEqual(writtenFiles(await runScript(container, 'write')), { 'out.bin': [0, 255, 10] });
       assert.deepEqual(writtenFiles(await runScript(container, 'value')), {});
+    },
+  },
+  {
+    name: '[E-01] writes files in folders, and says which files the code has removed, if it can tell',
+    async run(runtime) {
+      const container = await createContainer(runtime);
+      assert.deepEqual(writtenFiles(await runScript(container, 'writeBelow')), { 'plots/out.bin': [1, 2, 3] });
+      await container.put({ name: 'in.txt', data: Uint8Array.of(97) });
+      const { removed, error } = await runScript(container, 'remove');
+      assert.equal(error, undefined);
+      if (removed !== undefined) assert.deepEqual(removed, ['in.txt']);
+      assert.equal((await runScript(container, 'exists')).result, 'False');
+    },
+  },
+  {
+    name: '[E-01] replaces a file of the same name, and removes one, if it can',
+    async run(runtime) {
+      const container = await createContainer(runtime);
+      for (const text of ['old', 'päper'])
+        await container.put({ name: 'in.txt', data: new TextEncoder().encode(text) });
+      assert.equal((await runScript(container, 'read')).result, "'päper'");
+      if (!container.remove) return;
+      await container.remove('in.txt');
+      await container.remove('in.txt');
+      const { result, removed = [] } = await runScript(container, 'exists');
+      assert.deepEqual([result, [...removed]], ['False', []]);
     },
   },
   {

@@ -40,7 +40,7 @@ describeSandboxed('a process of the sandbox', () => {
       const { file, remove } = scriptFile('setInterval(() => {}, 1000); console.log("up")');
       const started = startChild(await outerLaunch([NODE, '/script.mjs'], [[file, '/script.mjs']]));
       await Promise.all([once(started.child.stdout, 'data'), started.pidReported]);
-      const pid = started.codePid() ?? 0;
+      const pid = started.codePids()[0] ?? 0;
       const seen = ['Seccomp', 'NoNewPrivs', 'CapEff', 'CapPrm', 'CapBnd', 'NSpid'].map((name) => fieldOf(pid, name));
       const spaces = ['mnt', 'pid', 'net', 'ipc', 'uts', 'user', 'cgroup'].filter(
         (name) => namespaceOf(pid, name) === namespaceOf(process.pid, name),

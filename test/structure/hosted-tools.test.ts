@@ -19,9 +19,5 @@ it.each(Object.entries(OWN))('[Q-08] %s is known in at most four files besides i
 it('[Q-08] item types of hosted tools are compared in no room below the APIs but their own', () => {
   const types = /(?:=== |!== |case )'(?:web_search|file_search|code_interpreter|image_generation)_call'/;
   const comparing = sourceFiles.filter((file) => !file.startsWith('apis/') && types.test(sourceText(file)));
-  expect(comparing).toEqual([
-    'engine/tools/workspace.ts',
-    'upstreams/anthropic/messages.ts',
-    'upstreams/responses/decoder.ts',
-  ]);
+  expect(comparing).toEqual(['upstreams/anthropic/messages.ts', 'upstreams/responses/decoder.ts']);
 });

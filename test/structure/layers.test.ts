@@ -6,13 +6,15 @@ import { circlesIn, graphOf, type Import, importsOf, ownImports, sourceFiles, so
 /** A room imports from itself and from rooms of a lower rank. */
 const RANKS: Readonly<Record<string, number>> = {
   protocol: 0,
+  // Plain streams: they know no port.
+  streams: 0.5,
   ports: 1,
-  streams: 1,
   engine: 2,
   'apis/endpoint': 3,
   'apis/responses': 4,
   'apis/batches': 4,
   'apis/chat-completions': 4,
+  'apis/containers': 4,
   'apis/conversations': 4,
   'apis/files': 4,
   'apis/mcp': 4,
@@ -21,6 +23,7 @@ const RANKS: Readonly<Record<string, number>> = {
   'apis/vector-stores': 4,
   'apis/dialects': 4,
   'apis/background': 4,
+  'apis/skills': 4,
   server: 5,
   'hosts/node': 6,
   'hosts/web': 7,
@@ -41,6 +44,8 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   'tools/code-interpreter': [],
   'tools/documents': [],
   'tools/image-generation': [],
+  // Its sandbox is that of code, with another filter and other programs.
+  'tools/shell': ['tools/code-interpreter'],
   'tools/skills': [],
   // Pages that a model opens are reached through the guard.
   'tools/web-search': ['tools/egress'],

@@ -157,6 +157,8 @@ function emptied(item: OutputItem): OutputItem {
       return { ...item, status, result: null };
     case 'file_search_call':
       return { ...item, status, queries: [], results: null };
+    case 'shell_call_output':
+      return { ...item, status, output: [] };
     case 'program':
       return { ...item, code: '', fingerprint: '' };
     case 'program_output':
@@ -412,6 +414,8 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
       return start;
     case 'compaction':
       return run.length > 0 ? { ...start, encrypted_content: sameType(start, end).encrypted_content } : start;
+    case 'shell_call_output':
+      return { ...start, status: 'completed', output: sameType(start, end).output };
     case 'mcp_list_tools':
       same(run, ['in_progress', 'completed'], 'a list has all of its states');
       return { ...start, status: 'completed', tools: sameType(start, end).tools };

@@ -8,7 +8,7 @@ import { conversationImages } from '../../engine/tools/conversation-images.ts';
 import type { RunCall } from '../../engine/tools/rounds.ts';
 import { toolRunner } from '../../engine/tools/tool-runner.ts';
 import { hiddenTools } from '../../engine/tools/toolset.ts';
-import { findWorkspace } from '../../engine/tools/workspace.ts';
+import { findWorkspaces } from '../../engine/tools/workspace.ts';
 import type { RoundCall } from '../../engine/turn/machine/tool-rounds.ts';
 import type { Loop } from '../../engine/turn/tool-loop.ts';
 import type { Reports } from '../../ports/hooks.ts';
@@ -45,12 +45,12 @@ export async function serverCalls(
   // Messages have no containers: the code of each request runs in a new one, unless the request names one.
   const conversation = await uploadsForCode(tools, toolset, { scope, signal }, settings);
   const hasUploads = settings.files !== undefined;
-  const workspace = await findWorkspace(
+  const workspaces = await findWorkspaces(
     { toolset, tools, conversation, seed: randomSeed(), scope, hasUploads },
     settings.store,
   );
   const images = conversationImages(toolset, body.messages, messageItems);
-  const run = toolRunner({ toolset, workspace, images, tools }, request, settings, signal);
+  const run = toolRunner({ toolset, workspaces, images, tools }, request, settings, signal);
   const runCall = guards ? guardedCalls(run, guards, signal) : run;
   return {
     toolset,

@@ -9,17 +9,17 @@ import { ApiError } from '../../protocol/errors.ts';
 import { isObjectId, newObjectId, quoteId } from '../../protocol/ids.ts';
 import { type JsonReply, jsonReply, type Reply } from '../../protocol/reply.ts';
 import { endpointFor, type Handler, reportError } from '../endpoint/endpoint.ts';
+import { contentReply, requestedRange } from '../endpoint/forms/content.ts';
+import { fileTooLarge, formType, maxFormBytes } from '../endpoint/forms/multipart.ts';
+import { type IncomingFile, NO_BYTES, receiveForm } from '../endpoint/forms/upload-form.ts';
+import type { UploadSlot, UploadSlots } from '../endpoint/forms/upload-slots.ts';
 import { notForAnthropic } from '../endpoint/models.ts';
 import type { Route } from '../endpoint/routes.ts';
-import { contentReply, requestedRange } from './content.ts';
 import { fileResource } from './file-resource.ts';
 import { listQuery } from './list-query.ts';
-import { fileTooLarge, formType, maxFormBytes } from './multipart.ts';
 import type { FilesSettings } from './settings.ts';
 import { uploadDetails } from './upload-details.ts';
 import { uploadRoutes } from './upload-endpoints.ts';
-import { type IncomingFile, NO_BYTES, receiveForm } from './upload-form.ts';
-import type { UploadSlot, UploadSlots } from './upload-slots.ts';
 
 /** The routes over these settings; `slots` count their uploads. */
 export function fileRoutes(settings: FilesSettings, slots: UploadSlots): readonly Route[] {
@@ -91,10 +91,12 @@ class FilesEndpoints {
 
   async content(request: EndpointRequest): Promise<Reply> {
     const file = await this.find(request);
-    const range = requestedRange(request.headers, file);
+    // A file never changes.
+    const content = { ...file, etag: file.id };
+    const range = requestedRange(request.headers, content);
     const bytes = await fromFiles(() => this.settings.files.read(file, range));
     if (!bytes) throw fileNotFound(file.id);
-    return contentReply(file, range, bytes);
+    return contentReply(content, range, bytes);
   }
 
   async remove(request: EndpointRequest): Promise<JsonReply> {

@@ -4,10 +4,10 @@ import { type FileStore, isFileStore } from '../../ports/files/file-store.ts';
 import { answersInTime } from '../../ports/host/answers-in-time.ts';
 import { checkOptions, isObject, type OptionCheck } from '../../ports/host/options-check.ts';
 import type { Api } from '../endpoint/api.ts';
+import { formParser } from '../endpoint/forms/multipart.ts';
+import { UploadSlots } from '../endpoint/forms/upload-slots.ts';
 import { fileRoutes } from './endpoints.ts';
 import { type FileQuota, fileLimits } from './limits.ts';
-import { formParser } from './multipart.ts';
-import { UploadSlots } from './upload-slots.ts';
 
 /** The store and the quota; `undefined` means omitted. */
 export interface FilesOptions {

@@ -8,10 +8,10 @@ import { ApiError } from '../../protocol/errors.ts';
 import { fileIdOfUpload, newObjectId, quoteId, uploadedFileId } from '../../protocol/ids.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { unixSeconds } from '../../protocol/reply.ts';
+import type { UploadSlot } from '../endpoint/forms/upload-slots.ts';
 import { fileResource } from './file-resource.ts';
 import type { FileLimits } from './limits.ts';
 import { type CompleteBody, declaredDetails, mismatchError, storedBody, type UploadBody } from './upload-bodies.ts';
-import type { UploadSlot } from './upload-slots.ts';
 
 /** OpenAI's time for an upload. */
 const UPLOAD_MS = 60 * 60_000;

@@ -3,8 +3,8 @@
 import type { FileStore } from '../../ports/files/file-store.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import type { EndpointSettings } from '../endpoint/endpoint.ts';
+import type { FormParser } from '../endpoint/forms/multipart.ts';
 import type { FileLimits } from './limits.ts';
-import type { FormParser } from './multipart.ts';
 
 /** The host's options that the Files API needs. */
 export interface FilesSettings extends EndpointSettings {

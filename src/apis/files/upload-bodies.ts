@@ -5,10 +5,10 @@ import { bodyFields } from '../../protocol/json/json-shape.ts';
 import { lazily } from '../../protocol/json/lazy-schema.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { invalid } from '../../protocol/responses/invalid.ts';
+import { fileTooLarge } from '../endpoint/forms/multipart.ts';
+import { NO_BYTES } from '../endpoint/forms/upload-form.ts';
 import type { FileLimits } from './limits.ts';
-import { fileTooLarge } from './multipart.ts';
 import { uploadDetails } from './upload-details.ts';
-import { NO_BYTES } from './upload-form.ts';
 
 /** The most parts of an upload. */
 const MAX_PARTS = 10_000;

@@ -4,8 +4,8 @@ import { ApiError } from '../../protocol/errors.ts';
 import { toPrintableId } from '../../protocol/ids.ts';
 import { plainFileName } from '../../protocol/printable.ts';
 import { invalidField } from '../../protocol/responses/invalid.ts';
+import type { IncomingFile } from '../endpoint/forms/upload-form.ts';
 import type { FileLimits } from './limits.ts';
-import type { IncomingFile } from './upload-form.ts';
 
 /** The purposes of OpenAI's API that clients may name. */
 export const PURPOSES: readonly string[] = ['assistants', 'batch', 'fine-tune', 'vision', 'user_data', 'evals'];

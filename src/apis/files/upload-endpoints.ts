@@ -7,15 +7,15 @@ import { ApiError } from '../../protocol/errors.ts';
 import { newObjectId, quoteId } from '../../protocol/ids.ts';
 import { type JsonReply, jsonReply, unixSeconds } from '../../protocol/reply.ts';
 import { endpointFor, type Handler } from '../endpoint/endpoint.ts';
+import { fileTooLarge, formType, maxFormBytes } from '../endpoint/forms/multipart.ts';
+import { NO_BYTES, receiveForm } from '../endpoint/forms/upload-form.ts';
+import type { UploadSlots } from '../endpoint/forms/upload-slots.ts';
 import { notForAnthropic } from '../endpoint/models.ts';
 import type { Route } from '../endpoint/routes.ts';
 import type { FileLimits } from './limits.ts';
-import { fileTooLarge, formType, maxFormBytes } from './multipart.ts';
 import { PendingUploads, uploadResource } from './pending-uploads.ts';
 import type { FilesSettings } from './settings.ts';
 import { completeBody, uploadBody } from './upload-bodies.ts';
-import { NO_BYTES, receiveForm } from './upload-form.ts';
-import type { UploadSlots } from './upload-slots.ts';
 
 /** OpenAI's limit of a part. */
 const MAX_PART_BYTES = 64 * 1024 * 1024;

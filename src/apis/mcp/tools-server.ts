@@ -3,7 +3,7 @@ import type { CallToolResult, InputRequiredResult, Server, ServerContext } from 
 import { guardedCalls } from '../../engine/guarding/guarded-calls.ts';
 import { collectGuards } from '../../engine/guarding/request/guards-of.ts';
 import { toolRunner } from '../../engine/tools/tool-runner.ts';
-import { findWorkspace } from '../../engine/tools/workspace.ts';
+import { findWorkspaces } from '../../engine/tools/workspace.ts';
 import type { Reports } from '../../ports/hooks.ts';
 import { ownError } from '../../ports/host/host-error.ts';
 import { containerId, randomSeed } from '../../protocol/ids.ts';
@@ -121,9 +121,9 @@ async function runTool(
     ? [{ type: codeInterpreterCall.type, container_id: containerId(seed) }]
     : [];
   const { scope } = request;
-  const workspace = await findWorkspace({ toolset, tools, conversation, seed, scope, hasUploads: false }, store);
+  const workspaces = await findWorkspaces({ toolset, tools, conversation, seed, scope, hasUploads: false }, store);
   const images = () => [];
-  const run = toolRunner({ toolset, workspace, images, tools }, request, { ...host, hooks }, signal);
+  const run = toolRunner({ toolset, workspaces, images, tools }, request, { ...host, hooks }, signal);
   const guards = collectGuards(request, host);
   const result = await (guards ? guardedCalls(run, guards, signal) : run)({ name, arguments: text });
   if (session && toolset.get(name)?.tool.requestedBy === CODE_INTERPRETER) session.hasContainer = true;

@@ -7,7 +7,7 @@ import type { MultiAgentSettings } from '../../engine/agents/settings.ts';
 import type { CallCount } from '../../engine/tools/rounds.ts';
 import { conversationForModel, toolDefinitions } from '../../engine/tools/toolset.ts';
 import type { Turn } from '../../engine/turn/run-turn.ts';
-import type { Workspace } from '../../ports/tool-provider.ts';
+import type { Workspaces } from '../../engine/tools/workspace.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
@@ -28,7 +28,7 @@ export interface AgentTurnSources {
   readonly prepared: PreparedRequest;
   readonly settings: AgentSettings;
   readonly limits: AgentLimits;
-  readonly workspace: Workspace | undefined;
+  readonly workspaces: Workspaces;
   readonly call: Turn['call'];
   readonly stop: AbortController;
   readonly counted: CallCount;
@@ -70,7 +70,7 @@ export async function agentTurn(
   tree: AgentTree,
   { agent, items, signal, mail }: AgentTurnParts,
   approved: Approved,
-  { prepared, settings, limits, workspace, call, counted, now }: AgentTurnSources,
+  { prepared, settings, limits, workspaces, call, counted, now }: AgentTurnSources,
 ): Promise<Turn> {
   const { states, toolset, tools, apiRequest, request: first } = prepared;
   // What is forced, the first agent is forced to; and what the client wants as JSON, that agent writes.
@@ -95,9 +95,9 @@ export async function agentTurn(
     limits.concurrent,
   );
   const free = { forcedTool: undefined, needsCall: undefined, queuedEvent: false };
-  const plan = { ...turnPlan(own, workspace?.container, settings), ...free, seed: randomSeed() };
+  const plan = { ...turnPlan(own, workspaces, settings), ...free, seed: randomSeed() };
   const context = { ...call, signal };
-  const turn = turnTools(own, { workspace, state: undefined, counted }, settings, signal);
+  const turn = turnTools(own, { workspaces, state: undefined, counted }, settings, signal);
   const { upstream } = await turnModel(own, plan, context, settings);
   return {
     ...turn,

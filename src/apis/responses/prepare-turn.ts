@@ -2,7 +2,7 @@
 
 import { useAnswers } from '../../engine/approvals/use-answers.ts';
 import type { ClientRequest, EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { findWorkspace } from '../../engine/tools/workspace.ts';
+import { findWorkspaces } from '../../engine/tools/workspace.ts';
 import { restoredState } from '../../engine/turn/checkpoint.ts';
 import type { Lifetime } from '../../engine/turn/lifetime.ts';
 import { observer } from '../../engine/turn/observe.ts';
@@ -51,8 +51,8 @@ export async function prepareTurn(
   const { background } = start.info;
 
   const code = { toolset, tools: brought, conversation, seed, scope, hasUploads: settings.files !== undefined };
-  const workspace = await findWorkspace(code, settings.store);
-  const plan = turnPlan(prepared, workspace?.container, settings);
+  const workspaces = await findWorkspaces(code, settings.store);
+  const plan = turnPlan(prepared, workspaces, settings);
   const { resumed } = durability;
   const state = resumed && restoredState(plan, resumed);
   const call = {
@@ -62,7 +62,7 @@ export async function prepareTurn(
     note: noteReporter(apiRequest, settings, start.info.responseId),
     onAttempt: attemptReporter(requestId, hooks),
   };
-  const tools = turnTools(prepared, { workspace, state, counted: agents?.counted }, settings, signal);
+  const tools = turnTools(prepared, { workspaces, state, counted: agents?.counted }, settings, signal);
   const model = await turnModel(prepared, plan, call, settings);
 
   // A client that waits for nothing needs no heartbeats, and the start of a resumed turn has been sent.
@@ -99,7 +99,7 @@ export async function prepareTurn(
   // The last step that may be refused: an answer counts once.
   if (!resumed) await useAnswers(asked.answers, asked, settings);
   const shown = { ...start, presentItem: itemPresenter(body.include) };
-  return first && agents ? { ...shown, turn: first.join(turn, workspace), inject: agents.inject } : { ...shown, turn };
+  return first && agents ? { ...shown, turn: first.join(turn, workspaces), inject: agents.inject } : { ...shown, turn };
 }
 
 /** Returns the value once, and then releases it: a long history can be freed while the model answers. */

@@ -5,7 +5,7 @@ import { AgentsTurn, type InjectFailure, type SharedByAgents } from '../../engin
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { CallCount } from '../../engine/tools/rounds.ts';
 import type { Turn } from '../../engine/turn/run-turn.ts';
-import type { Workspace } from '../../ports/tool-provider.ts';
+import type { Workspaces } from '../../engine/tools/workspace.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { Item } from '../../protocol/items.ts';
 import { itemOwners, ROOT_AGENT } from '../../protocol/tool-calls/agent-items.ts';
@@ -41,9 +41,9 @@ export class ResponseAgents {
     const approved = approvedByAgent(asked).get(ROOT_AGENT) ?? [];
     return {
       prepared: { ...prepared, answers: { ...answers, approved } },
-      join: (turn, workspace) => {
+      join: (turn, workspaces) => {
         const { limits, settings, stop, counted } = this;
-        const sources = { prepared: asked, settings, limits, workspace, call: turn.call, stop, counted, now: turn.now };
+        const sources = { prepared: asked, settings, limits, workspaces, call: turn.call, stop, counted, now: turn.now };
         const agents = sharedByAgents(tree, sources);
         const runBy = (whole: Turn) => {
           this.running = new AgentsTurn(whole, agents);
@@ -61,7 +61,7 @@ export class ResponseAgents {
 /** The first agent's request, and its turn as one of several agents. */
 interface FirstAgent {
   readonly prepared: PreparedRequest;
-  join(turn: Turn, workspace: Workspace | undefined): Turn;
+  join(turn: Turn, workspaces: Workspaces): Turn;
 }
 
 /** The agents that the request wants; undefined for one that wants none. Throws `ApiError`. */

@@ -1,7 +1,9 @@
 /** The plan of a turn: what the state machine must know of the request. */
 
 import { toolOwners } from '../../engine/tools/toolset.ts';
+import type { Workspaces } from '../../engine/tools/workspace.ts';
 import { citableFiles } from '../../engine/turn/machine/cited-files.ts';
+import { linkableFiles } from '../../engine/turn/machine/cited-pages.ts';
 import type { TurnPlan } from '../../engine/turn/machine/state.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import type { PreparedRequest } from './steps/request.ts';
@@ -9,13 +11,15 @@ import type { PreparedRequest } from './steps/request.ts';
 /** Requested by clients that keep the history themselves: the only form in which they receive a thought. */
 const SEALED_THOUGHTS = 'reasoning.encrypted_content';
 
-/** `container` is where the code of the turn runs; undefined if it runs none. */
+/** `workspaces` are where the code and the commands of the turn run. */
 export function turnPlan(
   { seed, tools, toolset, approvalRules, body, states, conversation, fingerprints }: PreparedRequest,
-  container: string | undefined,
+  workspaces: Workspaces,
   { reasoning, mcpItems, queuedEvent, limits }: ResponsesApiSettings,
 ): TurnPlan {
   const { allowed, denied, forms, toolChoice } = tools;
+  const containers =
+    workspaces.size === 0 ? undefined : new Map([...workspaces].map(([type, { container }]) => [type, container]));
   return {
     seed,
     reasoning: reasoning === 'summary' ? 'summary_text' : 'reasoning_text',
@@ -24,9 +28,10 @@ export function turnPlan(
     ...(typeof toolChoice === 'object' ? { forcedTool: toolChoice.name } : {}),
     ...(body.parallel_tool_calls === false ? { singleCall: true } : {}),
     ...(toolChoice === 'required' ? { needsCall: true } : {}),
-    owners: toolOwners(toolset, { approvalRules, container }),
+    owners: toolOwners(toolset, { approvalRules, containers }),
     forms,
     files: citableFiles(conversation),
+    ...(workspaces.size === 0 ? {} : { pages: linkableFiles(conversation) }),
     ownedAs: mcpItems,
     queuedEvent: queuedEvent || body.background === true,
     outputBytes: limits.outputBytes,

@@ -13,12 +13,12 @@ import {
   toolNameReader,
   unlistedTools,
 } from '../../engine/tools/toolset.ts';
+import type { Workspaces } from '../../engine/tools/workspace.ts';
 import { isServerExecuted } from '../../engine/turn/machine/call-items.ts';
 import type { PendingToolCall, TurnState } from '../../engine/turn/machine/state.ts';
 import type { Turn } from '../../engine/turn/run-turn.ts';
 import type { ResumedTurn } from '../../engine/turn/tool-loop.ts';
 import type { Limits } from '../../ports/limits.ts';
-import type { Workspace } from '../../ports/tool-provider.ts';
 import { PROGRAMS } from '../../protocol/tool-calls/program-call.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import type { PreparedRequest } from './steps/request.ts';
@@ -29,11 +29,11 @@ const NO_LISTS: Turn['lists'] = new Map();
 export function turnTools(
   prepared: PreparedRequest,
   {
-    workspace,
+    workspaces,
     state,
     counted,
   }: {
-    readonly workspace: Workspace | undefined;
+    readonly workspaces: Workspaces;
     readonly state: TurnState | undefined;
     readonly counted?: CallCount | undefined;
   },
@@ -47,7 +47,7 @@ export function turnTools(
   // Created here: a function that creates it would retain the request, and with it the whole history.
   const programs = prepared.tools.programs && programRuns(prepared, settings, signal);
   const run = toolRunner(
-    { toolset, workspace, images, tools: brought, programs: programs?.runs },
+    { toolset, workspaces, images, tools: brought, programs: programs?.runs },
     apiRequest,
     settings,
     signal,

@@ -22,7 +22,8 @@ export function toTranscript(items: readonly Item[]): readonly Item[] {
     const text = item[kind.field] ?? parsed;
     const shown = typeof text === 'string' ? text : JSON.stringify(text);
     const call = assistantMessage(`[Called the tool ${name} with: ${shown}]`);
-    return kind.runBy === 'client' ? [call] : [call, outputMessage(output)];
+    // The results of some are items of their own.
+    return kind.runBy === 'client' || kind.answeredBy ? [call] : [call, outputMessage(output)];
   });
 }
 

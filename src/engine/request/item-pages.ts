@@ -40,8 +40,23 @@ export function pageQuery({ limit, order, after, before }: JsonObject): ItemPage
   };
 }
 
+/** An item, or any other object that a list is made of. */
+interface Identified {
+  readonly id?: string | null;
+}
+
+/** One page of a list; `unknown` names the parameter whose object is not there. */
+interface Page<Entry> {
+  readonly items: readonly Entry[];
+  readonly hasMore: boolean;
+  readonly unknown?: 'after' | 'before';
+}
+
 /** The page of these items, which are given oldest first. */
-export function selectPage(items: readonly Item[], { limit, order, after, before }: ItemPageQuery): ItemPage {
+export function selectPage<Entry extends Identified>(
+  items: readonly Entry[],
+  { limit, order, after, before }: ItemPageQuery,
+): Page<Entry> {
   const once = withoutRepeatedIds(items);
   const ordered = order === 'asc' ? once : once.toReversed();
   const indexOf = (id: string) => ordered.findIndex((item) => item.id === id);
@@ -57,7 +72,7 @@ export function selectPage(items: readonly Item[], { limit, order, after, before
  * The items without those that repeat the id of an earlier one: the page after the second of them would begin behind
  * the first one again, and paging would never end.
  */
-export function withoutRepeatedIds(items: readonly Item[]): readonly Item[] {
+export function withoutRepeatedIds<Entry extends Identified>(items: readonly Entry[]): readonly Entry[] {
   const ids = new Set<string>();
   return items.filter(({ id }) => {
     if (typeof id !== 'string') return true;

@@ -1,11 +1,11 @@
 /** Holds the tools that a request enables against its entries for them, before the model is called. */
 
-import type { ToolProvider } from '../../ports/tool-provider.ts';
+import type { ProvidedTool, ToolProvider } from '../../ports/tool-provider.ts';
 import type { ToolsetEntry } from '../../ports/toolset.ts';
 import type { Note } from '../../protocol/note.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { isCalledByModels, isCalledByPrograms, unsupportedTerms } from '../../protocol/responses/hosted-terms.ts';
-import { requestedType } from '../../protocol/tool-calls/kinds.ts';
+import { servedType } from '../../protocol/tool-calls/kinds.ts';
 import { PROGRAMS } from '../../protocol/tool-calls/program-call.ts';
 import type { EndpointRequest } from '../request/endpoint-request.ts';
 
@@ -26,18 +26,32 @@ export async function checkRequested<Entry extends ToolsetEntry>(
   for (const { provider, tool } of allowed) {
     if (!provider.check || tool.requestedBy === undefined || checked.has(provider)) continue;
     checked.add(provider);
-    const at = tools.findIndex(({ type }) => requestedType(type) === tool.requestedBy);
-    const settings = tools[at];
-    if (settings) await provider.check(settings, { scope, requestId, request }, `tools[${at}]`);
+    const { settings, param } = entryFor(tool, tools);
+    if (settings) await provider.check(settings, { scope, requestId, request }, param);
   }
-  return allowed;
+  if (!allowed.some(({ provider }) => provider.about)) return allowed;
+  return Promise.all(
+    allowed.map(async (entry) => {
+      const { provider, tool } = entry;
+      const { settings, param } = provider.about ? entryFor(tool, tools) : NO_ENTRY;
+      const about = settings && (await provider.about?.(settings, { scope, requestId, request }, param));
+      return about ? { ...entry, tool: { ...tool, description: `${tool.description ?? ''}\n${about}` } } : entry;
+    }),
+  );
+}
+
+const NO_ENTRY = { settings: undefined, param: 'tools' };
+
+function entryFor({ requestedBy }: ProvidedTool, tools: readonly JsonObject[]) {
+  const at = requestedBy === undefined ? -1 : tools.findIndex((tool) => servedType(tool) === requestedBy);
+  return { settings: tools[at], param: `tools[${at}]` };
 }
 
 /** The tool with what its entry says of the model's programs, which may call it as a tool of any other type. */
 function withCallers<Entry extends ToolsetEntry>(entry: Entry, tools: readonly JsonObject[]): Entry {
   const { requestedBy } = entry.tool;
   if (requestedBy === undefined) return entry;
-  const settings = tools.find(({ type }) => requestedType(type) === requestedBy);
+  const settings = tools.find((each) => servedType(each) === requestedBy);
   return settings && isCalledByPrograms(settings)
     ? { ...entry, programs: isCalledByModels(settings) ? 'also' : 'only' }
     : entry;
@@ -51,7 +65,7 @@ function withinTerms<Entry extends ToolsetEntry>(
 ): readonly Entry[] {
   const requested = new Map<unknown, JsonObject[]>();
   for (const tool of tools) {
-    const type = requestedType(tool.type);
+    const type = servedType(tool);
     requested.set(type, [...(requested.get(type) ?? []), tool].slice(-MAX_ENTRIES));
   }
   const runsPrograms = entries.some(({ tool }) => tool.requestedBy === PROGRAMS);

@@ -14,9 +14,13 @@ export function codeFiles(conversation: readonly Item[]): readonly ToolFile[] {
 
 /**
  * The items of the conversation as a model with these files in its container receives them: files are named, since few
- * model servers accept any. PDFs, which some do, are still sent to it as well.
+ * model servers accept any. PDFs, which some do, are still sent to it as well. `place` is what they are said to be in the directory of.
  */
-export function withNamedFiles(items: readonly Item[], conversation: readonly Item[]): readonly Item[] {
+export function withNamedFiles(
+  items: readonly Item[],
+  conversation: readonly Item[],
+  place = 'the code interpreter',
+): readonly Item[] {
   const names = nameFiles(conversation);
   if (names.size === 0) return items;
   return items.map((item) => {
@@ -24,8 +28,8 @@ export function withNamedFiles(items: readonly Item[], conversation: readonly It
     if (!parts.some(isFilePart)) return item;
     const content = parts.flatMap((part) => {
       if (!isFilePart(part)) return [part];
-      const name = names.get(part) ?? plainName(part);
-      const text = `[The file '${name}' is in the working directory of the code interpreter.]`;
+      const name = names.get(part) ?? containerFileName(part.filename);
+      const text = `[The file '${name}' is in the working directory of ${place}.]`;
       const isPdf = part.file_data.startsWith('data:application/pdf') || /\.pdf$/i.test(String(part.filename));
       return [{ type: 'input_text', text }, ...(isPdf ? [part] : [])];
     });
@@ -39,7 +43,7 @@ function nameFiles(conversation: readonly Item[]): ReadonlyMap<FilePart, string>
   const namesByData = new Map<string, Map<string, string>>();
   const unusedName = nameNumberer();
   for (const part of conversation.flatMap(partsInMessage).filter(isFilePart)) {
-    const plain = plainName(part);
+    const plain = containerFileName(part.filename);
     const byData = namesByData.get(plain) ?? new Map<string, string>();
     namesByData.set(plain, byData);
     const name = byData.get(part.file_data) ?? unusedName(plain);
@@ -49,8 +53,8 @@ function nameFiles(conversation: readonly Item[]): ReadonlyMap<FilePart, string>
   return names;
 }
 
-/** A hostile conversation may hold very many files of one name: naming each takes constant time. */
-function nameNumberer(): (plain: string) => string {
+/** Gives each name once, with a number where it is taken. A hostile client may send very many files of one name: naming each takes constant time. */
+export function nameNumberer(): (plain: string) => string {
   const taken = new Set<string>();
   const copies = new Map<string, number>();
   return (plain) => {
@@ -79,8 +83,8 @@ function isFilePart(part: JsonObject): part is FilePart {
   return part.type === 'input_file' && typeof part.file_data === 'string' && part.file_data !== '';
 }
 
-/** Without folders, and without path traversal. */
-function plainName({ filename }: JsonObject): string {
+/** The name of a client's file in a container: without folders, and without path traversal. */
+export function containerFileName(filename: unknown): string {
   const name = typeof filename === 'string' ? (filename.split(/[\\/]/).at(-1) ?? '') : '';
   const plain = lastBytes(plainFileName(name));
   return /^\.*$/.test(plain) ? 'file' : plain;

@@ -107,8 +107,10 @@ function toCallResult(result: ToolResult, tool: ProvidedTool, maxBytes: number):
     content,
     isError = false,
     outputs,
+    commandOutputs,
     results,
     passages,
+    written,
     image,
   }: Partial<ToolResult> = isRecord(result) ? result : {};
   if (!isToolContent(content))
@@ -116,7 +118,7 @@ function toCallResult(result: ToolResult, tool: ProvidedTool, maxBytes: number):
   const isImage = isRecord(image) && typeof image.result === 'string' && image.result !== '' && isRecord(image.details);
   if (image !== undefined && !isImage)
     return callFailure(protocolError(INTERNAL_ERROR, 'The tool answered with an image that is none.'));
-  if (![outputs, results, passages].every(isOptionalRecordList))
+  if (![outputs, commandOutputs, results, passages, written].every(isOptionalRecordList))
     return callFailure(protocolError(INTERNAL_ERROR, 'The tool answered with results that are no list of objects.'));
   assertOutputSize(content, maxBytes);
   // Open Responses requires the detail of an image.
@@ -124,8 +126,10 @@ function toCallResult(result: ToolResult, tool: ProvidedTool, maxBytes: number):
   const output = typeof content === 'string' ? content : content.map(withDetail);
   const shown = {
     ...(outputs ? { outputs } : {}),
+    ...(commandOutputs ? { commandOutputs } : {}),
     ...(results ? { results } : {}),
     ...(passages ? { passages } : {}),
+    ...(written ? { written } : {}),
   };
   // The item of an image has no other result than the image.
   if (!image || isError) return { output, failed: isError || tool.requestedBy === IMAGE_GENERATION, ...shown };

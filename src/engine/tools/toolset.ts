@@ -7,8 +7,15 @@ import type { ToolDefinition } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject, plainText, thrownText } from '../../protocol/record.ts';
 import { itemsOfAgent } from '../../protocol/tool-calls/agent-items.ts';
-import type { ModelNames, ToolForm } from '../../protocol/tool-calls/kind.ts';
-import { calledToolName, kindServing, requestedType, writtenKind } from '../../protocol/tool-calls/kinds.ts';
+import type { ModelNames, ToolForm, WrittenToolCallKind } from '../../protocol/tool-calls/kind.ts';
+import {
+  CONTAINER_KINDS,
+  calledToolName,
+  kindServing,
+  requestedType,
+  servedType,
+  writtenKind,
+} from '../../protocol/tool-calls/kinds.ts';
 import { digestedName, namespacedName, toModelSafeName } from '../../protocol/tool-calls/names/tool-names.ts';
 import { joinedPrograms } from '../../protocol/tool-calls/program-call.ts';
 import { foundText, TOOL_SEARCH } from '../../protocol/tool-calls/tool-search-call.ts';
@@ -164,7 +171,7 @@ export function deniedNames(
 
 /** The types of the request's tools, each under one name. */
 export function requestedTypes(tools: readonly JsonObject[]): ReadonlySet<unknown> {
-  return new Set(tools.map(({ type }) => requestedType(type)));
+  return new Set(tools.map(servedType));
 }
 
 /** The model's names for the tools that a request enables by this type. */
@@ -174,6 +181,20 @@ export function namesServing(toolset: Toolset, type: unknown): readonly string[]
   return [...toolset].filter(([, { tool }]) => tool.requestedBy === requested).map(([name]) => name);
 }
 
+/** The types of server-run tools of the request that run in a container. */
+export function kindsInContainers(toolset: Toolset): readonly WrittenToolCallKind[] {
+  const served = new Set<unknown>();
+  for (const { tool } of toolset.values()) if (tool.requestedBy !== undefined) served.add(tool.requestedBy);
+  return served.size === 0 ? NO_KINDS : CONTAINER_KINDS.filter(({ tool }) => served.has(tool));
+}
+
+const NO_KINDS: readonly WrittenToolCallKind[] = [];
+
+/** What the request's code or commands run in, for a model, such as `the code interpreter`; undefined if nothing runs in a container. */
+export function containerPlace(toolset: Toolset): string | undefined {
+  return kindsInContainers(toolset)[0]?.container?.place;
+}
+
 /** The tools of the request that no server-run tool replaces. */
 export function clientToolsOnly(tools: readonly JsonObject[], toolset: Toolset): readonly JsonObject[] {
   if (toolset.size === 0 || tools.length === 0) return tools;
@@ -181,27 +202,31 @@ export function clientToolsOnly(tools: readonly JsonObject[], toolset: Toolset):
   // A lookup, not a search: a request may bring a million tools.
   const types = new Set(entries.flatMap(({ tool }): unknown => tool.requestedBy ?? []));
   const servers = new Set(entries.map(({ tool, url }) => JSON.stringify([tool.server, url ?? null])));
-  return tools.filter(({ type, server_label: label, server_url: url, execution }) =>
-    type === 'mcp'
-      ? !servers.has(JSON.stringify([label, url ?? null]))
-      : !types.has(requestedType(type)) || execution === 'client',
-  );
+  return tools.filter((tool) => {
+    const { type, server_label: label, server_url: url, execution } = tool;
+    if (type === 'mcp') return !servers.has(JSON.stringify([label, url ?? null]));
+    return !types.has(servedType(tool)) || execution === 'client';
+  });
 }
 
 /** The settings for the tools of one turn. */
 interface Terms {
   /** The names of those whose calls need approval. */
   readonly approvalRules?: { has(name: string): boolean };
-  /** Where code runs. */
-  readonly container?: string | undefined;
+  /** The container of each type of tool that runs in one. */
+  readonly containers?: ReadonlyMap<unknown, string> | undefined;
 }
 
 /** The owner of each tool. */
-export function toolOwners(toolset: Toolset, { approvalRules, container }: Terms = {}): ReadonlyMap<string, ToolOwner> {
+export function toolOwners(
+  toolset: Toolset,
+  { approvalRules, containers }: Terms = {},
+): ReadonlyMap<string, ToolOwner> {
   if (toolset.size === 0) return NOTHING;
   const toOwner = (modelName: string, { server, name, requestedBy }: ProvidedTool): ToolOwner => {
     // A tool with its own type has its own call type.
     const kind = kindServing(requestedBy);
+    const container = containers?.get(requestedBy);
     return {
       server,
       name,

@@ -6,10 +6,11 @@ import type { Toolset } from '../../ports/toolset.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { containerId, quoteId, responseIdOfContainer } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { CODE_INTERPRETER } from '../../protocol/tool-calls/code-interpreter-call.ts';
+import type { JsonObject } from '../../protocol/record.ts';
+import type { WrittenToolCallKind } from '../../protocol/tool-calls/kind.ts';
+import { servedType } from '../../protocol/tool-calls/kinds.ts';
 import { codeFiles } from './code-files.ts';
-import { namesServing } from './toolset.ts';
+import { kindsInContainers, namesServing } from './toolset.ts';
 
 /** The parts of a request that concern its code. */
 interface WorkspaceCase {
@@ -25,56 +26,81 @@ interface WorkspaceCase {
   readonly hasUploads: boolean;
 }
 
+/** The workspaces of a request, by the type of the tool that runs there. */
+export type Workspaces = ReadonlyMap<unknown, Workspace>;
+
+/** Those of most requests. */
+const NONE: Workspaces = new Map();
+
 /**
- * The workspace; undefined if no code is run. The container that the request names, else that of the conversation's
- * last code, else a new one. Throws `container_not_found` for one that neither the conversation nor a stored response
- * contains, `unsupported_parameter` for uploaded files where there are none.
+ * The workspaces; none if nothing runs in a container. The container that the request names, else that of the conversation's
+ * last call of the tool, else a new one, which all tools of the request share. Throws `container_not_found` for one that neither the conversation nor a stored response
+ * contains, and that no client has made, `container_expired`, and `unsupported_parameter` for uploaded files where there are none.
  */
-export function findWorkspace(request: WorkspaceCase, store: ResponseStore): MaybePromise<Workspace | undefined> {
-  const tool = request.tools.find(({ type }) => type === CODE_INTERPRETER);
-  const runsCode = tool && namesServing(request.toolset, CODE_INTERPRETER).length > 0;
-  return runsCode ? buildWorkspace(tool, request, store) : undefined;
+export function findWorkspaces(request: WorkspaceCase, store: ResponseStore): MaybePromise<Workspaces> {
+  const kinds = kindsInContainers(request.toolset);
+  return kinds.length === 0 ? NONE : buildWorkspaces(kinds, request, store);
 }
 
-async function buildWorkspace(tool: JsonObject, request: WorkspaceCase, store: ResponseStore): Promise<Workspace> {
+async function buildWorkspaces(
+  kinds: readonly WrittenToolCallKind[],
+  request: WorkspaceCase,
+  store: ResponseStore,
+): Promise<Workspaces> {
+  let files: ReturnType<Workspace['files']> | undefined;
+  const readFiles = () => {
+    files ??= codeFiles(request.conversation);
+    return files;
+  };
+  const workspaces = new Map<unknown, Workspace>();
+  for (const kind of kinds) {
+    const tool = request.tools.find((each) => servedType(each) === kind.tool);
+    if (tool) workspaces.set(kind.tool, { ...(await findPlace(kind, tool, request, store)), files: readFiles });
+  }
+  return workspaces;
+}
+
+async function findPlace(
+  kind: WrittenToolCallKind,
+  tool: JsonObject,
+  request: WorkspaceCase,
+  store: ResponseStore,
+): Promise<Pick<Workspace, 'container' | 'used'>> {
   const { conversation, seed, hasUploads } = request;
-  const { container } = tool;
-  const ids = isRecord(container) ? container.file_ids : undefined;
+  const ids = kind.container?.fileIdsIn(tool);
   if (!hasUploads && Array.isArray(ids) && ids.length > 0) {
     const message = 'Uploaded files are not supported here; send the files as input_file parts with file_data.';
     throw new ApiError('unsupported_parameter', message, { param: 'tools' });
   }
   // A tool that names no container leaves the choice to the server.
-  const isNamed = typeof container === 'string';
-  const used = isNamed ? await findContainer(container, request, store) : containersIn(conversation).at(-1);
-  let files: ReturnType<Workspace['files']> | undefined;
-  return {
-    container: used ?? containerId(seed),
-    used: used !== undefined,
-    files: () => {
-      files ??= codeFiles(conversation);
-      return files;
-    },
-  };
+  const wanted = kind.container?.idIn(tool);
+  const named = wanted === undefined ? undefined : await findContainer(wanted, kind, request, store);
+  const used = named ? (named.isUsed ? named.id : undefined) : containersIn(conversation, kind).at(-1);
+  return { container: named?.id ?? used ?? containerId(seed), used: used !== undefined };
 }
 
 /** Other servers' containers too: their ids stay, and their content starts empty here. */
-function containersIn(conversation: readonly Item[]): readonly string[] {
-  return conversation.flatMap(({ type, container_id: id }) =>
-    type === 'code_interpreter_call' && typeof id === 'string' && CONTAINER_ID.test(id) ? [id] : [],
-  );
+function containersIn(conversation: readonly Item[], { type, container }: WrittenToolCallKind): readonly string[] {
+  return conversation.flatMap((item) => {
+    const id = item.type === type ? container?.containerOf(item) : undefined;
+    return typeof id === 'string' && CONTAINER_ID.test(id) ? [id] : [];
+  });
 }
 
 const CONTAINER_ID = /^cntr_[\w-]{1,64}$/;
 
 async function findContainer(
   id: string,
-  { conversation, scope }: WorkspaceCase,
+  kind: WrittenToolCallKind,
+  { conversation, scope, toolset }: WorkspaceCase,
   store: ResponseStore,
-): Promise<string> {
-  if (containersIn(conversation).includes(id)) return id;
+): Promise<{ readonly id: string; readonly isUsed: boolean }> {
+  const [name = ''] = namesServing(toolset, kind.tool);
+  const provider = toolset.get(name)?.provider;
+  const isThere = CONTAINER_ID.test(id) && (await provider?.hasContainer?.({ scope, id }));
+  if (containersIn(conversation, kind).includes(id)) return { id, isUsed: true };
   const responseId = responseIdOfContainer(id);
   const response = responseId && (await fromStore(() => store.get({ scope, id: responseId })));
-  if (response) return id;
+  if (response || isThere) return { id, isUsed: response !== undefined && response !== '' };
   throw new ApiError('container_not_found', `Container with id ${quoteId(id)} not found.`, { param: 'tools' });
 }

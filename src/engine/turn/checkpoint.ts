@@ -19,7 +19,7 @@ import { SharedList, SharedMap } from './data/shared-list.ts';
 import { FIELD_START } from './data/text-field.ts';
 import type { RefusedCall } from './machine/call-permission.ts';
 import { withFiles } from './machine/cited-files.ts';
-import { withPages } from './machine/cited-pages.ts';
+import { withContainerFiles, withPages } from './machine/cited-pages.ts';
 import { step } from './machine/machine.ts';
 import {
   type PendingToolCall,
@@ -126,9 +126,12 @@ export function restoredState(plan: TurnPlan, { checkpoint, events, next }: Stor
     searches: SharedMap.from(searches.map((search) => [search.search, search])),
     natives: SharedMap.from(natives.map((item) => [item.native, item])),
     found: SharedMap.from(found.map((name) => [name, name])),
-    pages: withPages(
-      new SharedMap(),
-      citable.flatMap((cited) => cited?.pages ?? []),
+    pages: withContainerFiles(
+      withPages(
+        start.pages,
+        citable.flatMap((cited) => cited?.pages ?? []),
+      ),
+      citable.flatMap((cited) => cited?.written ?? []),
     ),
     files: withFiles(
       start.files,

@@ -1,8 +1,8 @@
-/** The uploaded files that a request puts into the container of its code. */
+/** The uploaded files that a request puts into the container of its code or its shell. */
 import { ApiError } from '../../protocol/errors.ts';
 import type { Item } from '../../protocol/items.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { CODE_INTERPRETER } from '../../protocol/tool-calls/code-interpreter-call.ts';
+import type { JsonObject } from '../../protocol/record.ts';
+import { CONTAINER_KINDS, servedType } from '../../protocol/tool-calls/kinds.ts';
 import { filePart } from './upload-parts.ts';
 import type { UploadReader } from './upload-reader.ts';
 
@@ -10,14 +10,20 @@ const PARAM = 'tools';
 
 /** A message that holds them, as if the user had sent it; none if there are none. Throws `file_not_found`. */
 export async function filesOfContainer(tools: readonly JsonObject[], reader: UploadReader): Promise<readonly Item[]> {
-  const container = tools.find(({ type }) => type === CODE_INTERPRETER)?.container;
-  const ids: readonly unknown[] = isRecord(container) && Array.isArray(container.file_ids) ? container.file_ids : [];
-  if (ids.length === 0) return [];
-  if (!ids.every((id) => typeof id === 'string')) {
-    const message = `Invalid type for '${PARAM}': 'container.file_ids' holds ids of files.`;
-    throw new ApiError('invalid_type', message, { param: PARAM });
+  const wanted = new Set<string>();
+  for (const { tool: type, container } of CONTAINER_KINDS) {
+    const tool = tools.find((each) => servedType(each) === type);
+    const ids = tool && container?.fileIdsIn(tool);
+    for (const id of Array.isArray(ids) ? ids : []) {
+      if (typeof id !== 'string') {
+        const message = `Invalid type for '${PARAM}': '${container?.fileIdsField}' holds ids of files.`;
+        throw new ApiError('invalid_type', message, { param: PARAM });
+      }
+      wanted.add(id);
+    }
   }
+  if (wanted.size === 0) return [];
   const content: JsonObject[] = [];
-  for (const id of new Set(ids)) content.push(filePart(await reader.get(id, PARAM)));
+  for (const id of wanted) content.push(filePart(await reader.get(id, PARAM)));
   return [{ type: 'message', role: 'user', content }];
 }

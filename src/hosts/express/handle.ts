@@ -3,6 +3,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Endpoint } from '../../apis/endpoint/endpoint.ts';
 import { hasLeft } from '../../engine/request/endpoint-request.ts';
+import { isRecord } from '../../protocol/record.ts';
 import { discardRest } from '../node/discard-rest.ts';
 import { type ScopeOf, setTurnContext, toEndpointRequest } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
@@ -17,6 +18,8 @@ export function handle(endpoint: Endpoint, scope?: Scope): RequestHandler {
 /** Creates a handler for an endpoint of the router `owner` that reads the body itself. */
 export function handleBytes(endpoint: Endpoint, owner: string, scope?: Scope): RequestHandler {
   return function bytesHandler(req, res, next) {
+    // JSON that another handler has parsed is as good as its bytes.
+    if (req.readableEnded && isRecord(req.body)) return answerRequest(endpoint, req, res, next, scope);
     if (req.readableEnded)
       return next(new TypeError(`${owner}: another handler has read the body already; mount ${owner} before it`));
     discardRest(req, res);

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Hooks } from '../../ports/hooks.ts';
 import type { TraceReceiver } from '../../ports/host/trace-receiver.ts';
 import { type ObservableOptions, Observer } from './observing/observer.ts';
+import { ContainerUses } from './recording/container-uses.ts';
 import { Ring } from './recording/ring.ts';
 import { TraceLog } from './recording/traces.ts';
 import { type InspectorHandler, inspectorHandler } from './server/handler.ts';
@@ -55,14 +56,18 @@ export function createInspector<Req extends IncomingMessage = IncomingMessage>(
     },
     () => ring.noteChange(),
   );
+  // Whatever the host removes from items may be in these texts, too.
+  const characters = settings.redact ? 0 : settings.bodyCharacters;
+  const uses = settings.containers && new ContainerUses(settings.containers, characters);
   return {
     receiveTraces: (batch) => traces.add(batch),
     observe: (routerOptions) => observer.observe(routerOptions),
-    router: inspectorHandler({ ring, observer, live, traces, settings }),
+    router: inspectorHandler({ ring, observer, live, traces, settings, uses }),
     close() {
       live.close();
       ring.clear();
       traces.clear();
+      uses?.close();
     },
   };
 }

@@ -4,6 +4,7 @@ export type { Admission, AdmittedTenant, Refusal } from '../../ports/host/admiss
 export type { AgentSpan, AgentTrace, TraceBatch, TraceReceiver } from '../../ports/host/trace-receiver.ts';
 export { createInspector, type Inspector } from './create-inspector.ts';
 export type { ObservableOptions } from './observing/observer.ts';
+export type { WatchedContainers } from './recording/container-uses.ts';
 export type { Redact } from './recording/request-text.ts';
 export type { InspectorHandler } from './server/handler.ts';
 export type { BatchSource, InspectorOptions, PlaygroundOptions } from './server/options.ts';

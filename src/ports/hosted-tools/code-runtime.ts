@@ -1,8 +1,8 @@
 /** The port to a runtime for the model's code. */
 
-/** A file by its name inside the container, such as `data.csv`. */
+/** A file by its name inside the container, such as `data.csv` or `plots/one.png`. */
 export interface CodeFile {
-  /** Without folders. */
+  /** Its path below the working directory, with `/` between folders. */
   readonly name: string;
   /** The content. */
   readonly data: Uint8Array;
@@ -23,6 +23,32 @@ export interface CodeRun {
   readonly error: string | undefined;
   /** The files that the code wrote or changed. */
   readonly files: readonly CodeFile[];
+  /** The names of files that were there before and that the code removed; undefined if the runtime cannot tell. */
+  readonly removed?: readonly string[] | undefined;
+}
+
+/** A command for the shell of a container, and its limits. */
+export interface ContainerCommand {
+  /** A script for the container's shell, or a program and its arguments, which no shell reads. */
+  readonly command: string | readonly string[];
+  /** After this time, in milliseconds, the command ends with all that it has started; the container stays. Default: the runtime's limit of a run. */
+  readonly timeoutMs?: number | undefined;
+  /** The most bytes of each output that are given back. Default: the runtime's limit; never more than that. */
+  readonly outputBytes?: number | undefined;
+}
+
+/** The result of one command, in the container's working directory. */
+export interface CommandRun extends Pick<CodeRun, 'stdout' | 'stderr' | 'files' | 'removed'> {
+  /** The exit code, which is 128 and the signal's number for a command that a signal has ended; undefined if its time was over. */
+  readonly exitCode: number | undefined;
+}
+
+/** What a container may use, beside the runtime's own limits. */
+export interface ContainerTerms {
+  /** The most memory, in bytes. */
+  readonly memoryBytes?: number | undefined;
+  /** The only domains that it may reach; undefined for no network. */
+  readonly allowedDomains?: readonly string[] | undefined;
 }
 
 /** One place where code runs and keeps its state between runs. Runs are sequential. */
@@ -33,8 +59,12 @@ export interface CodeContainer {
    * the container running.
    */
   run(code: string, signal: AbortSignal): Promise<CodeRun>;
-  /** Makes a file readable for the code. */
+  /** Runs a command. Rejects as `run` does. Absent where the runtime runs no commands. */
+  exec?(command: ContainerCommand, signal: AbortSignal): Promise<CommandRun>;
+  /** Makes a file readable for the code, in folders that are made where they are missing. Replaces one of the same name. */
   put(file: CodeFile): Promise<void>;
+  /** Removes a file that was put there or written; one that is gone already is no error. Absent where the runtime cannot. */
+  remove?(name: string): Promise<void>;
   /** Whether it can still run code. */
   readonly alive: boolean;
   /** Ends it, even during a run. May be called twice. */
@@ -45,11 +75,21 @@ export interface CodeContainer {
 export interface CodeRuntime {
   /** A short name for messages, such as `pyodide`. */
   readonly name: string;
+  /** Whether its containers run Python. Default: true. */
+  readonly runsCode?: boolean | undefined;
+  /** Whether its containers run commands, by `exec`. Default: false. */
+  readonly runsCommands?: boolean | undefined;
+  /** The memory that each container has at most, in bytes, if it is known. */
+  readonly memoryBytes?: number | undefined;
+  /** The largest file that a container takes, in bytes, if it is known. */
+  readonly fileBytes?: number | undefined;
+  /** The terms that `create` keeps to; containers with others are refused before they are asked for. Default: none. */
+  readonly keepsTerms?: readonly (keyof ContainerTerms)[] | undefined;
   /**
    * A new container; rejects if none is available. `tenant` is whose it will be, so that a runtime with a bounded number can
    * share them out; the callers without one share theirs.
    */
-  create(signal: AbortSignal, tenant?: string): Promise<CodeContainer>;
+  create(signal: AbortSignal, tenant?: string, terms?: ContainerTerms): Promise<CodeContainer>;
   /** Ends every container. May be called twice. */
   close(): Promise<void>;
 }

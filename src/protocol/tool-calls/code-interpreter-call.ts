@@ -2,8 +2,8 @@
 import type { CodeInterpreterCallItem } from '../items.ts';
 import { lazily } from '../json/lazy-schema.ts';
 import { either, kinds, list } from '../json/schema-kinds.ts';
-import { isRecord, plainText } from '../record.ts';
-import type { ShownCall, WrittenToolCallKind } from './kind.ts';
+import { isRecord, plainText, recordsIn } from '../record.ts';
+import type { ContainerFileLink, ShownCall, WrittenToolCallKind } from './kind.ts';
 import { toolOutputText } from './results/output-text.ts';
 
 /** The model's name for the tool that runs its code, and the type by which requests enable it. */
@@ -24,6 +24,13 @@ export const codeInterpreterCall: WrittenToolCallKind = {
   ),
   itemSchema: lazily((z) => z.object({ id: kinds().optionalText, code: kinds().optionalText })),
   keptTerms: [],
+  container: {
+    idIn: ({ container }) => (typeof container === 'string' ? container : undefined),
+    fileIdsIn: ({ container }) => (isRecord(container) ? container.file_ids : undefined),
+    fileIdsField: 'container.file_ids',
+    containerOf: (item) => item.container_id,
+    place: 'the code interpreter',
+  },
   idPrefix: 'ci',
   runBy: 'server',
   field: 'code',
@@ -31,10 +38,16 @@ export const codeInterpreterCall: WrittenToolCallKind = {
   // A failed call has no event of its own: its item has the status.
   states: { opened: 'in_progress', running: 'interpreting', completed: 'completed' },
   // Without them a program whose client keeps the conversation itself could not go on.
-  shown: (item, { has }) => (has('outputs') || item.caller !== undefined ? item : { ...item, outputs: null }),
+  shown({ files: _, ...item }, { has }) {
+    return has('outputs') || item.caller !== undefined ? item : { ...item, outputs: null };
+  },
   item: (call, status) => codeCallItem(call, status, null),
-  finished: (call, { output, failed, outputs }) =>
-    codeCallItem(call, failed ? 'failed' : 'completed', outputs ?? [{ type: 'logs', logs: toolOutputText(output) }]),
+  finished(call, { output, failed, outputs, written = [] }) {
+    const shown = outputs ?? [{ type: 'logs', logs: toolOutputText(output) }];
+    const item = codeCallItem(call, failed ? 'failed' : 'completed', shown);
+    return written.length === 0 ? item : { ...item, files: written };
+  },
+  citable: ({ container_id: container, files }) => ({ written: containerFileLinks(container, files) }),
   answered: ({ call_id: id, name, code, output, outputs, status }) => ({
     id,
     name: name ?? CODE_INTERPRETER,
@@ -47,6 +60,14 @@ export const codeInterpreterCall: WrittenToolCallKind = {
   lacksResult: ({ outputs }) => !Array.isArray(outputs) || outputs.length === 0,
   modelName: (_, names) => names.serving(CODE_INTERPRETER) ?? CODE_INTERPRETER,
 };
+
+/** The files of an item, which may be a client's: what is no file is left out. */
+function containerFileLinks(container: unknown, files: unknown): readonly ContainerFileLink[] {
+  if (typeof container !== 'string') return [];
+  return recordsIn(files).flatMap(({ file_id, name }) =>
+    typeof file_id === 'string' && typeof name === 'string' ? [{ container_id: container, file_id, name }] : [],
+  );
+}
 
 function codeCallItem(
   { id, owner, input }: ShownCall,

@@ -1,6 +1,15 @@
 /** The interface of a type of tool call, and of a client's own tool. */
 import type { z } from 'zod';
-import type { FilePassage, Item, ItemStatus, OutputItem, ToolCallResult, ToolCallType, WebResult } from '../items.ts';
+import type {
+  FilePassage,
+  Item,
+  ItemStatus,
+  OutputItem,
+  ToolCallResult,
+  ToolCallType,
+  WebResult,
+  WrittenFile,
+} from '../items.ts';
 import type { ToolDefinition } from '../model-request.ts';
 import type { JsonObject } from '../record.ts';
 
@@ -78,6 +87,23 @@ interface AnswerItem {
   missing(text: string): JsonObject;
 }
 
+/** An event of the stream about an item, without the item's place; an `item_id` is written only where the event has one. */
+export type ItemEvent = JsonObject & { readonly type: string };
+
+/** A type of tool that runs in a container. */
+interface ContainerTool {
+  /** The id of the container that a request's tool names; undefined if it leaves the choice to the server. */
+  idIn(tool: JsonObject): string | undefined;
+  /** The ids of the uploaded files that it wants there, unchecked. */
+  fileIdsIn(tool: JsonObject): unknown;
+  /** The field of the tool that has them. */
+  readonly fileIdsField: string;
+  /** The container that an item of a call names. */
+  containerOf(item: Item): unknown;
+  /** What models are told that a file is in, such as `the code interpreter`. */
+  readonly place: string;
+}
+
 /** A call type whose arguments the model sends to this server. */
 export interface WrittenToolCallKind extends ToolCallKind {
   readonly type: ToolCallType;
@@ -107,8 +133,12 @@ export interface WrittenToolCallKind extends ToolCallKind {
     readonly completed?: string;
     readonly failed?: string;
   };
+  /** Set for a type that runs in a container. */
+  readonly container?: ContainerTool;
   /** The item of a call without a result. */
   item(call: ShownCall, status: ItemStatus): OutputItem;
+  /** What the stream has besides once the arguments are complete. */
+  completeEvents?(call: Pick<ShownCall, 'arguments'>): readonly ItemEvent[];
   /** The item of a call that the server ran, for types whose item shows the result. Default: the completed item. */
   finished?(call: ShownCall, result: ToolCallResult): OutputItem;
   /** The type that shows such calls to clients that know no calls of servers; undefined for this type itself. */
@@ -117,10 +147,12 @@ export interface WrittenToolCallKind extends ToolCallKind {
   readonly outputItem?: {
     readonly idPrefix: string;
     item(
-      call: { readonly callId: string; readonly owner: ShownCall['owner'] } & Pick<ShownCall, 'fields'>,
+      call: { readonly callId: string; readonly owner: ShownCall['owner'] } & Pick<ShownCall, 'fields' | 'arguments'>,
       id: string,
       result: ToolCallResult | undefined,
     ): OutputItem;
+    /** What the stream has between the beginning of that item and its end. */
+    events?(item: OutputItem): readonly ItemEvent[];
   };
   /**
    * The call in a conversation; `output` is what its own output item holds, if it has one. Undefined for an item that
@@ -149,6 +181,13 @@ export interface WrittenToolCallKind extends ToolCallKind {
 interface Citable {
   readonly pages?: readonly WebResult[];
   readonly files?: readonly FilePassage[];
+  /** Files in a container. */
+  readonly written?: readonly ContainerFileLink[];
+}
+
+/** A file in a container, to which a text may link. */
+export interface ContainerFileLink extends WrittenFile {
+  readonly container_id: string;
 }
 
 /** A tool, as an item of its call names it. */

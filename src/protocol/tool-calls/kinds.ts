@@ -14,7 +14,7 @@ import { mcpCall } from './mcp-call.ts';
 import { multiAgentCall } from './multi-agent-call.ts';
 import { toModelSafeName } from './names/tool-names.ts';
 import { programCall } from './program-call.ts';
-import { localShellCall, shellCall } from './shell-calls.ts';
+import { hostedShellCall, isHostedShell, localShellCall, SHELL, shellCall } from './shell-calls.ts';
 import { clientToolSearchCall, TOOL_SEARCH, toolSearchCall } from './tool-search-call.ts';
 import { webSearchCall } from './web-search-call.ts';
 
@@ -27,7 +27,7 @@ export const CALL_KINDS: Readonly<Record<ToolCallType, WrittenToolCallKind>> = {
   program: programCall,
   tool_search_call: toolSearchCall,
   image_generation_call: imageGenerationCall,
-  shell_call: shellCall,
+  shell_call: hostedShellCall,
   local_shell_call: localShellCall,
   apply_patch_call: applyPatchCall,
   web_search_call: webSearchCall,
@@ -51,6 +51,7 @@ const KIND_BY_TYPE: ReadonlyMap<string, WrittenToolCallKind> = new Map(Object.en
 interface TypedItem {
   readonly type: string;
   readonly execution?: unknown;
+  readonly environment?: unknown;
   readonly results?: unknown;
 }
 
@@ -66,8 +67,9 @@ export function toolCallKind(item: TypedItem): ToolCallKind | undefined {
 }
 
 /** The same for a call whose arguments a model may have sent to this server. */
-export function writtenKind({ type, execution }: TypedItem): WrittenToolCallKind | undefined {
+export function writtenKind({ type, execution, environment }: TypedItem): WrittenToolCallKind | undefined {
   const kind = KIND_BY_TYPE.get(type);
+  if (kind === hostedShellCall) return isHostedShell({ environment }) ? kind : shellCall;
   return kind === toolSearchCall && execution === 'client' ? clientToolSearchCall : kind;
 }
 
@@ -93,6 +95,16 @@ const TYPE_BY_ALIAS: ReadonlyMap<unknown, string> = new Map(
 export function requestedType(type: unknown): unknown {
   return TYPE_BY_ALIAS.get(type) ?? type;
 }
+
+/** The same for a tool of a request; undefined for a shell that its client runs, which nobody serves here. */
+export function servedType(tool: JsonObject): unknown {
+  return tool.type === SHELL && !isHostedShell(tool) ? undefined : requestedType(tool.type);
+}
+
+/** The call types that run in a container. */
+export const CONTAINER_KINDS: readonly WrittenToolCallKind[] = Object.values(CALL_KINDS).filter(
+  ({ container }) => container !== undefined,
+);
 
 /** The schemas of items that clients send, by their type. */
 export function callItemSchemas(): Readonly<Record<string, z.ZodType>> {

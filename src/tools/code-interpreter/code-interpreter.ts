@@ -1,17 +1,25 @@
 /** OpenAI's code interpreter as a tool that this server runs. */
 
+import { containerExpired } from '../../ports/containers/container-errors.ts';
+import { checkTerms } from '../../ports/containers/container-terms.ts';
+import { readWishes } from '../../ports/containers/container-wishes.ts';
+import {
+  type SharedContainersOptions,
+  shareContainers,
+  sharedChecks,
+} from '../../ports/containers/create-containers.ts';
 import { checkOptions, isObject, positiveInteger } from '../../ports/host/options-check.ts';
-import type { CodeRuntime } from '../../ports/hosted-tools/code-runtime.ts';
 import type { ProvidedTool, ToolProvider, Workspace } from '../../ports/tool-provider.ts';
+import { isRecord } from '../../protocol/record.ts';
 import { CODE_INTERPRETER, codeOutputText } from '../../protocol/tool-calls/code-interpreter-call.ts';
-import { type ContainersOptions, containerChecks, containers } from './containers.ts';
 import { type OutputLimits, runOutputs } from './run-outputs.ts';
 import { pyodideRuntime } from './runtimes/pyodide-runtime.ts';
 
-/** The runtime, the lifetime of containers, and how much of a run's output is returned; `undefined` means omitted. */
-export interface CodeInterpreterOptions extends Omit<ContainersOptions, 'runtime'> {
-  /** Its owner closes it. Default: a `pyodideRuntime()` that is closed with the provider. */
-  readonly runtime?: CodeRuntime | undefined;
+/**
+ * The containers, or what they are made of, and how much of a run's output is returned; `undefined` means omitted. Default of
+ * `runtime`: a `pyodideRuntime()` that is closed with the provider.
+ */
+export interface CodeInterpreterOptions extends SharedContainersOptions {
   /** How much of a run's output is returned. Default: 30,000 characters of logs, and 1 MiB for each image. */
   readonly limits?: { readonly [Name in keyof OutputLimits]?: OutputLimits[Name] | undefined } | undefined;
 }
@@ -24,7 +32,8 @@ const TOOL: ProvidedTool = {
   requestedBy: CODE_INTERPRETER,
   description:
     'Runs Python code and answers with what it prints, the value of its last expression, and the names of the files ' +
-    'that it writes into its working directory. Variables, imports and files stay for the next call.',
+    'that it writes into its working directory. Variables, imports and files stay for the next call. To give the user such ' +
+    'a file, link to it in your answer: [name](sandbox:/mnt/data/name).',
   parameters: {
     type: 'object',
     properties: { code: { type: 'string', description: 'The Python code.' } },
@@ -48,28 +57,42 @@ const TOOL: ProvidedTool = {
  */
 export function codeInterpreter(options: CodeInterpreterOptions = {}): ToolProvider {
   // Checked before a runtime starts its processes.
-  checkOptions('codeInterpreter', options, { limits: isObject, ...containerChecks });
-  const { limits = {} } = options;
+  checkOptions('codeInterpreter', options, { limits: isObject, ...sharedChecks });
+  const { limits = {}, ...shared } = options;
   checkOptions('codeInterpreter: limits', limits, { logCharacters: positiveInteger, imageBytes: positiveInteger });
   const { logCharacters = DEFAULT_LIMITS.logCharacters, imageBytes = DEFAULT_LIMITS.imageBytes } = limits;
-  const { runtime = pyodideRuntime(), limits: _, ...containerOptions } = options;
-  const pool = containers({ ...containerOptions, runtime });
+  const ownRuntime = shared.containers || shared.runtime ? undefined : pyodideRuntime();
+  const { containers, close } = shareContainers(
+    'codeInterpreter',
+    ownRuntime ? { ...shared, runtime: ownRuntime } : shared,
+  );
   const workspaces = new WeakSet<Workspace>();
 
   return {
     name: CODE_INTERPRETER,
     list: () => [TOOL],
-    async call({ scope, workspace, arguments: { code } }, signal) {
+    check({ container }, _request, param) {
+      if (isRecord(container)) checkTerms(containers.runtime, readWishes(container), `${param}.container.`);
+    },
+    async hasContainer(key) {
+      const container = await containers.find(key);
+      if (container?.status === 'expired') throw containerExpired('tools');
+      return container !== undefined;
+    },
+    async call({ scope, workspace, settings, arguments: { code } }, signal) {
       if (!workspace) throw new Error('There is no container for the code.');
-      const run = await pool.run({ scope, id: workspace.container }, String(code), workspace.files(), signal);
+      const key = { scope, id: workspace.container };
+      const wishes = isRecord(settings?.container) ? readWishes(settings.container) : {};
+      const run = await containers.run(key, String(code), workspace.files(), signal, wishes);
       const isStateLost = run.fresh && (workspace.used || workspaces.has(workspace));
       workspaces.add(workspace);
       const outputs = runOutputs(run, isStateLost, { logCharacters, imageBytes });
-      return { content: codeOutputText(outputs), outputs };
+      const written = run.written.map(({ id, name }) => ({ file_id: id, name }));
+      return { content: codeOutputText(outputs), outputs, ...(written.length > 0 ? { written } : {}) };
     },
     async close() {
-      await pool.close();
-      if (runtime !== options.runtime) await runtime.close();
+      await close();
+      await ownRuntime?.close();
     },
   };
 }

@@ -1,5 +1,6 @@
 /** Converts a run's result to the outputs that clients and models receive. */
 
+import type { UsedContainer } from '../../ports/containers/containers.ts';
 import type { CodeRun } from '../../ports/hosted-tools/code-runtime.ts';
 import type { CodeOutput } from '../../protocol/items.ts';
 
@@ -13,10 +14,14 @@ export interface OutputLimits {
 
 /** Returned if a container's earlier state is gone. */
 const NEW_CONTAINER = '(The container is new: earlier variables and files are gone.)';
+const FILES_THERE = '(The container is new: earlier variables are gone; its files are there again.)';
+
+/** A run, and what is kept of its container. */
+type KeptRun = CodeRun & Partial<Pick<UsedContainer, 'restored' | 'unkept'>>;
 
 /** The text, the images that fit, and the names of all files; nothing if the run has no output. */
-export function runOutputs(run: CodeRun, isStateLost: boolean, limits: OutputLimits): readonly CodeOutput[] {
-  const { stdout, stderr, result, error, files } = run;
+export function runOutputs(run: KeptRun, isStateLost: boolean, limits: OutputLimits): readonly CodeOutput[] {
+  const { stdout, stderr, result, error, files, restored = 0, unkept = [] } = run;
   const texts = [stdout, stderr, error ?? result ?? ''].map((text) => {
     // Not with `/\n+$/`, which searches again from each of many line breaks that are not the last.
     let end = text.length;
@@ -33,10 +38,13 @@ export function runOutputs(run: CodeRun, isStateLost: boolean, limits: OutputLim
   });
   const names = files.map(({ name }) => name).join(', ');
   return [
-    ...logOutput(isStateLost ? NEW_CONTAINER : ''),
+    ...logOutput(isStateLost ? (restored > 0 ? FILES_THERE : NEW_CONTAINER) : ''),
     ...logOutput(cutMiddle(text, limits.logCharacters)),
     ...images,
     ...logOutput(names === '' ? '' : `Files written: ${names}`),
+    ...logOutput(
+      unkept.length === 0 ? '' : `Not kept for want of room, so nobody can fetch them: ${unkept.join(', ')}`,
+    ),
   ];
 }
 

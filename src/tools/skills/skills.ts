@@ -4,6 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { checkOptions, milliseconds, positiveInteger } from '../../ports/host/options-check.ts';
 import type { CodeRuntime } from '../../ports/hosted-tools/code-runtime.ts';
+import { frontMatter } from '../../ports/skills/front-matter.ts';
 import type { ProvidedTool, ToolProvider } from '../../ports/tool-provider.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { runScript } from './run-script.ts';
@@ -116,7 +117,7 @@ async function readSkills(root: string, { server, maxBytes, runs }: Listing): Pr
     if (tools.length >= MAX_SKILLS) break;
     const text = await textBelow(join(root, folder), MAIN, maxBytes).catch(() => undefined);
     if (text === undefined) continue;
-    const about = frontMatterDescription(text) ?? `The skill ${folder}.`;
+    const about = frontMatter(text)?.get('description')?.slice(0, MAX_DESCRIPTION_LENGTH) || `The skill ${folder}.`;
     tools.push({
       server,
       name: PREFIX + folder,
@@ -126,17 +127,4 @@ async function readSkills(root: string, { server, maxBytes, runs }: Listing): Pr
     });
   }
   return tools;
-}
-
-/** The line `description:` of the front matter. */
-function frontMatterDescription(text: string): string | undefined {
-  const lines = text.split('\n', 64);
-  if (lines[0]?.trim() !== '---') return undefined;
-  const end = lines.findIndex((line, at) => at > 0 && line.trim() === '---');
-  const line = lines.slice(1, end).find((each) => each.startsWith('description:'));
-  const value = line?.slice('description:'.length).trim().slice(0, MAX_DESCRIPTION_LENGTH);
-  if (!value) return undefined;
-  const [first = ''] = value;
-  const isQuoted = (first === '"' || first === "'") && value.length > 1 && value.endsWith(first);
-  return isQuoted ? value.slice(1, -1) : value;
 }

@@ -15,9 +15,9 @@ const PAGES = withPages(new SharedMap(), [
 
 /** The cited parts of the text, with the address of each. */
 function cited(text: string): readonly string[] {
-  return citationsIn(text, PAGES).map(
-    ({ url, start_index, end_index }: UrlCitation) => `${text.slice(start_index, end_index)} → ${url}`,
-  );
+  // The cast: there are pages alone.
+  const citations = citationsIn(text, PAGES) as readonly UrlCitation[];
+  return citations.map(({ url, start_index, end_index }) => `${text.slice(start_index, end_index)} → ${url}`);
 }
 
 describe('a link to a page that was found', () => {

@@ -37,7 +37,8 @@ import {
 } from 'express-open-responses/mcp';
 import { traced } from 'express-open-responses/otel';
 import { balanced, routedUpstream, type Target, withFailover, withKeys } from 'express-open-responses/routing';
-import { skills } from 'express-open-responses/skills';
+import { bubblewrapRuntime, type ShellOptions, shell } from 'express-open-responses/shell';
+import { createSkills, type Skills, skills, skillsRouter } from 'express-open-responses/skills';
 import {
   chatChunk,
   startFakeUpstream,
@@ -63,6 +64,13 @@ import {
   type UpgradeListener,
 } from 'express-open-responses/websocket';
 import { z } from 'zod';
+
+/** Commands in containers, and the skills of clients there. */
+export function withShell(files: FileStore, more: ShellOptions) {
+  const uploaded: Skills = createSkills({ files });
+  const tools = shell({ ...more, runtime: bubblewrapRuntime(), skills: uploaded });
+  return [skillsRouter({ skills: uploaded }), responsesRouter({ tools })];
+}
 
 const hooks: Hooks = {
   onResponse: ({ usage, cost }) => void [usage, cost],

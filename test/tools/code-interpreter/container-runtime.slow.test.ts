@@ -47,6 +47,22 @@ describeWith(PYTHON, 'Python')('[B-39] containerRuntime, over Python of this mac
     }),
   );
 
+  slowly('[E-02] runs commands, each for its time alone, with their files and exit codes', () =>
+    withContainer(async (container) => {
+      const exec = async (command: string | readonly string[], timeoutMs?: number) => {
+        const run = await container.exec?.({ command, timeoutMs }, NEVER);
+        return [run?.stdout, run?.stderr, run?.exitCode, run?.files.map(({ name }) => name)];
+      };
+      expect(await exec('echo "out ü"; echo err >&2; echo 1 > a.txt; exit 3')).toEqual(['out ü\n', 'err\n', 3, ['a.txt']]);
+      expect(await exec(['cat', 'a.txt'])).toEqual(['1\n', '', 0, []]);
+      expect(await exec('kill -9 $$')).toEqual(['', '', 137, []]);
+      expect(await exec('echo a; sleep 100', 200)).toEqual(['a\n', '', undefined, []]);
+      expect(await exec('echo alive')).toEqual(['alive\n', '', 0, []]);
+      expect((await container.exec?.({ command: 'seq 1000', outputBytes: 10 }, NEVER))?.stdout).toHaveLength(10);
+      expect((await ran(container, '6 * 7')).result).toBe('42');
+    }),
+  );
+
   slowly('[T-11] takes what other processes print, and no frames that they forge', () =>
     withContainer(async (container) => {
       const forged = 'import os, subprocess, sys\nos.write(1, bytes([0, 0, 0, 0, 1, 0, 0, 0, 0]))';

@@ -57,7 +57,7 @@ function unclosed(): CodeRuntime {
 
 describe('the contract of code runtimes', () => {
   it('passes a runtime that keeps it', async () => {
-    expect(await failures(fakeRuntime, '')).toEqual([0, 9]);
+    expect(await failures(fakeRuntime, '')).toEqual([0, 11]);
   });
 
   it.each<readonly [string, () => CodeRuntime, string]>([
@@ -87,6 +87,12 @@ describe('the contract of code runtimes', () => {
       withRun((run) => async (...args) => ({ ...(await run(...args)), files: [] })),
       'returns those that a run wrote',
     ],
+    [
+      'says that other files are removed',
+      withRun((run) => async (...args) => ({ ...(await run(...args)), removed: ['other'] })),
+      'says which files the code has removed',
+    ],
+    ['removes nothing', flawed(() => ({ remove: async () => {} })), 'removes one'],
     ['takes no files', flawed(() => ({ put: async () => {} })), 'accepts files'],
     [
       'says another reason',

@@ -7,8 +7,8 @@ import {
   type CodeRuntime,
   ContainerLostError,
 } from '../../../src/ports/hosted-tools/code-runtime.ts';
+import { serialQueue } from '../../../src/ports/queues/serial-queue.ts';
 import { untilAborted } from '../../../src/streams/until-aborted.ts';
-import { serialQueue } from '../../../src/tools/code-interpreter/shared/serial-queue.ts';
 
 /** The runtime, with what tests ask of it. */
 export interface FakeRuntime extends CodeRuntime {
@@ -44,6 +44,9 @@ const LINES: Readonly<Record<string, (memory: Memory) => Partial<CodeRun>>> = {
   [codeScript.raise]: () => ({ error: 'Traceback (most recent call last):\nValueError: no such luck' }),
   [codeScript.read]: ({ files }) => ({ result: `'${files.get('in.txt')}'` }),
   [codeScript.write]: () => ({ files: [{ name: 'out.bin', data: Uint8Array.of(0, 255, 10) }] }),
+  [codeScript.writeBelow]: () => ({ files: [{ name: 'plots/out.bin', data: Uint8Array.of(1, 2, 3) }] }),
+  [codeScript.remove]: ({ files }) => (files.delete('in.txt') ? { removed: ['in.txt'] } : { error: UNKNOWN }),
+  [codeScript.exists]: ({ files }) => ({ result: files.has('in.txt') ? 'True' : 'False' }),
   [codeScript.append]: (memory) => {
     memory.kept = `${memory.kept ?? ''}a`;
     return {};
@@ -103,6 +106,7 @@ function fakeContainer(): FakeContainer {
       puts.push(name);
       memory.files.set(name, new TextDecoder().decode(data));
     },
+    remove: async (name) => void memory.files.delete(name),
     get alive() {
       return !life.signal.aborted;
     },

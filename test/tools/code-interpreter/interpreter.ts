@@ -42,9 +42,16 @@ export function interpreter(limits?: CodeInterpreterOptions['limits']) {
   return { tools: codeInterpreter({ runtime, limits }), ran };
 }
 
+/** The runtime alone. */
+export function javascriptRuntime(): CodeRuntime {
+  const nothing = () => {};
+  return { name: 'javascript', create: async () => javascript(nothing, nothing), close: async () => {} };
+}
+
 function javascript(hangs: () => void, gives: (reason: unknown) => void): CodeContainer {
   const files = new Map<string, Uint8Array>();
   let written: CodeFile[] = [];
+  let removed: string[] = [];
   let out = '';
   let alive = true;
   let hang = false;
@@ -53,7 +60,15 @@ function javascript(hangs: () => void, gives: (reason: unknown) => void): CodeCo
       out += `${values.join(' ')}\n`;
     },
     read: (name: string) => new TextDecoder().decode(files.get(name) ?? raise(`No such file: ${name}`)),
-    write: (name: string, text: string) => written.push({ name, data: new TextEncoder().encode(text) }),
+    write: (name: string, text: string) => {
+      const data = new TextEncoder().encode(text);
+      files.set(name, data);
+      written.push({ name, data });
+    },
+    remove: (name: string) => {
+      if (files.delete(name)) removed.push(name);
+    },
+    names: () => [...files.keys()].join(),
     hang: () => {
       hang = true;
     },
@@ -63,11 +78,11 @@ function javascript(hangs: () => void, gives: (reason: unknown) => void): CodeCo
   });
 
   async function run(code: string, signal: AbortSignal): Promise<CodeRun> {
-    [out, written, hang] = ['', [], false];
+    [out, written, removed, hang] = ['', [], [], false];
     const { result, error } = evaluated(code);
     if (!alive) throw new ContainerLostError('memory', 'The code took too much memory; its container is gone.');
     if (hang) await hangUntil(signal);
-    return { stdout: out, stderr: '', result, error, files: written };
+    return { stdout: out, stderr: '', result, error, files: written, removed };
   }
 
   function evaluated(code: string): Pick<CodeRun, 'result' | 'error'> {
@@ -93,6 +108,7 @@ function javascript(hangs: () => void, gives: (reason: unknown) => void): CodeCo
   return {
     run,
     put: async ({ name, data }) => void files.set(name, data),
+    remove: async (name) => void files.delete(name),
     get alive() {
       return alive;
     },

@@ -2,8 +2,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { skills } from '../../../src/skills.ts';
 import { pyodideRuntime } from '../../../src/tools/code-interpreter/index.ts';
-import { skills } from '../../../src/tools/skills/index.ts';
 
 const SCRIPT = `from __future__ import annotations
 import sys

@@ -4,9 +4,9 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ToolProvider } from '../../../src/index.ts';
+import { skills } from '../../../src/skills.ts';
 import { startFakeUpstream, textStream, toolCallStream } from '../../../src/testing/index.ts';
 import type { CodeRuntime } from '../../../src/tools/code-interpreter/index.ts';
-import { skills } from '../../../src/tools/skills/index.ts';
 import { startApp } from '../../support/app.ts';
 import { askForJson } from '../../support/responses-client.ts';
 import { fakeRuntime } from '../code-interpreter/fake-runtime.ts';

@@ -1,6 +1,6 @@
 /** Reads the uploaded files that the messages of a chat completion name. */
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
-import { namesServing } from '../../../engine/tools/toolset.ts';
+import { containerPlace } from '../../../engine/tools/toolset.ts';
 import { filesOfContainer } from '../../../engine/uploads/container-files.ts';
 import { InlineTexts } from '../../../engine/uploads/inline-text.ts';
 import { filePart } from '../../../engine/uploads/upload-parts.ts';
@@ -9,7 +9,6 @@ import type { MaybePromise } from '../../../ports/store.ts';
 import type { Toolset } from '../../../ports/toolset.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
-import { CODE_INTERPRETER } from '../../../protocol/tool-calls/code-interpreter-call.ts';
 import type { PrepareSettings } from '../../endpoint/prepare.ts';
 import type { ChatBody } from './schema.ts';
 
@@ -46,7 +45,7 @@ export async function uploadsForCode(
   request: Pick<EndpointRequest, 'scope' | 'signal'>,
   { files, limits }: PrepareSettings,
 ): Promise<readonly Item[]> {
-  if (!files || namesServing(toolset, CODE_INTERPRETER).length === 0) return [];
+  if (!files || containerPlace(toolset) === undefined) return [];
   return filesOfContainer(tools, new UploadReader(files, request, limits));
 }
 

@@ -1,6 +1,6 @@
 /** Reads the files of a request and its history, so that the model receives their content. */
 import { guardItems } from '../../../engine/guarding/request/guarded-body.ts';
-import { namesServing } from '../../../engine/tools/toolset.ts';
+import { containerPlace } from '../../../engine/tools/toolset.ts';
 import { filesOfContainer } from '../../../engine/uploads/container-files.ts';
 import { InlineTexts, isDocumentPart } from '../../../engine/uploads/inline-text.ts';
 import { filePart, uploadIdInPart, withContent } from '../../../engine/uploads/upload-parts.ts';
@@ -13,7 +13,6 @@ import type { Note } from '../../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { itemType } from '../../../protocol/responses/item-type.ts';
 import { partFields } from '../../../protocol/responses/schema.ts';
-import { CODE_INTERPRETER } from '../../../protocol/tool-calls/code-interpreter-call.ts';
 import { noteReporter, type PrepareSettings } from '../../endpoint/prepare.ts';
 import type { RequestWithTools } from './request.ts';
 
@@ -24,7 +23,7 @@ import type { RequestWithTools } from './request.ts';
 export async function readUploads(request: RequestWithTools, settings: PrepareSettings): Promise<RequestWithTools> {
   const { files, documents, fileFetcher, limits } = settings;
   const { apiRequest, conversation, window, toolset, brought, guards } = request;
-  const runsCode = namesServing(toolset, CODE_INTERPRETER).length > 0;
+  const runsCode = containerPlace(toolset) !== undefined;
   const reader = files && new UploadReader(files, apiRequest, limits);
   // Code reads files; a model alone reads text.
   const texts = runsCode ? undefined : new InlineTexts(documents, apiRequest, limits);

@@ -1,7 +1,7 @@
 /** The last step: the conversation, the tools and the settings as a request to a model. */
 import type { Answers } from '../../../engine/approvals/read-answers.ts';
 import { withNamedFiles } from '../../../engine/tools/code-files.ts';
-import { conversationForModel, namesServing } from '../../../engine/tools/toolset.ts';
+import { containerPlace, conversationForModel } from '../../../engine/tools/toolset.ts';
 import { OFFERS_ALLOWED_ONLY, toolsAfterRefusals } from '../../../engine/turn/machine/call-permission.ts';
 import type { Sealer } from '../../../ports/sealer.ts';
 import type { Upstream } from '../../../ports/upstream.ts';
@@ -11,7 +11,6 @@ import type { Item } from '../../../protocol/items.ts';
 import type { ModelRequest, NativeRequest, TextFormat, ToolDefinition } from '../../../protocol/model-request.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
 import type { CreateBody } from '../../../protocol/responses/schema.ts';
-import { CODE_INTERPRETER } from '../../../protocol/tool-calls/code-interpreter-call.ts';
 import { isClientAnsweredCall } from '../../../protocol/tool-calls/kinds.ts';
 import { isNativeItem } from '../../../protocol/tool-calls/native-items.ts';
 import type { EndpointSettings } from '../../endpoint/endpoint.ts';
@@ -42,8 +41,8 @@ export function toModelRequest(
   }
   const owner = { scope: apiRequest.scope, upstream, model: body.model };
   const states = providerStates(stateSealer, owner, noteReporter(apiRequest, settings));
-  const runsCode = namesServing(toolset, CODE_INTERPRETER).length > 0;
-  const withFiles = runsCode ? withNamedFiles(window.items, conversation) : window.items;
+  const place = containerPlace(toolset);
+  const withFiles = place === undefined ? window.items : withNamedFiles(window.items, conversation, place);
   const { completesOrphans } = settings.dialectOf(apiRequest.request);
   const items = completesOrphans ? withNamedOrphans(withFiles) : withFiles;
 

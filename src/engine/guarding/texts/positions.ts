@@ -94,7 +94,20 @@ const members = new Map<string, Position>();
 export const PIECE: Position = position(UNREAD.piece, members);
 
 const PIECES = [
-  ...['content', 'output', 'outputs', 'results', 'passages', 'summary', 'annotations', 'citations', 'source', 'images'],
+  ...[
+    'content',
+    'output',
+    'outputs',
+    'commandOutputs',
+    'outcome',
+    'results',
+    'passages',
+    'summary',
+    'annotations',
+    'citations',
+    'source',
+    'images',
+  ],
   ...['image_url', 'video_url', 'file', 'input_audio', 'audio', 'part', 'item', 'message', 'delta'],
   ...[...REASONING_LISTS, 'content_block', 'tool_calls', 'extra_content', 'google', 'annotation', 'url_citation'],
   ...['citation', 'container', 'choices', 'caller'],

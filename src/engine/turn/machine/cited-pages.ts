@@ -1,15 +1,20 @@
-/** Finds the links of a text that lead to pages which this server has found. */
-import type { UrlCitation, WebResult } from '../../../protocol/items.ts';
-import type { SharedMap } from '../data/shared-list.ts';
+/** Finds the links of a text that lead to pages which this server has found, and to files in containers. */
+import type { ContainerFileCitation, Item, UrlCitation, WebResult } from '../../../protocol/items.ts';
+import { codeInterpreterCall } from '../../../protocol/tool-calls/code-interpreter-call.ts';
+import type { ContainerFileLink } from '../../../protocol/tool-calls/kind.ts';
+import { SharedMap } from '../data/shared-list.ts';
 
 /** A page that an answer may cite. */
-export interface CitedPage {
+interface CitedPage {
   readonly url: string;
   readonly title: string;
 }
 
-/** The pages of one turn, by their addresses in one spelling. */
-type Pages = SharedMap<string, CitedPage>;
+/** The pages and the files in containers of one turn, by their addresses in one spelling. */
+export type CitedPages = SharedMap<string, CitedPage | ContainerFileLink>;
+
+/** The citation of a link. */
+type LinkCitation = UrlCitation | ContainerFileCitation;
 
 /** The most pages of one turn that are known, the most citations of one text, and the most addresses in it that are looked up. */
 const MAX_PAGES = 4096;
@@ -20,33 +25,67 @@ const MAX_URL = 2048;
 const MAX_LABEL = 1024;
 
 /** The pages with those of these results; a page keeps its first title. */
-export function withPages(pages: Pages, results: readonly WebResult[]): Pages {
+export function withPages(pages: CitedPages, results: readonly WebResult[]): CitedPages {
   let known = pages;
   for (const { url, title = '' } of results) {
     if (url === undefined || url.length > MAX_URL || known.size >= MAX_PAGES) continue;
     const key = pageKey(url);
-    if ((known.get(key)?.title ?? '') === '') known = known.with(key, { url, title });
+    const page = known.get(key);
+    if (!page || !('title' in page) || page.title === '') known = known.with(key, { url, title });
   }
   return known;
 }
 
+/** The folder of a container's code, as models write it in links, with and without this scheme. */
+const FOLDER = '/mnt/data/';
+const SCHEME = 'sandbox:';
+
+/** The same with these files; the last one of a path counts. */
+export function withContainerFiles(pages: CitedPages, files: readonly ContainerFileLink[]): CitedPages {
+  let known = pages;
+  for (const file of files) {
+    const key = `${FOLDER}${file.name}`;
+    if (key.length <= MAX_URL && (known.size < MAX_PAGES || known.has(key))) known = known.with(key, file);
+  }
+  return known;
+}
+
+/** The files that the code of a conversation has written; undefined for none. */
+export function linkableFiles(conversation: readonly Item[]): CitedPages | undefined {
+  const written = conversation
+    .filter(({ type, files }) => type === codeInterpreterCall.type && Array.isArray(files))
+    .flatMap((item) => codeInterpreterCall.citable?.(item).written ?? []);
+  return written.length === 0 ? undefined : withContainerFiles(new SharedMap(), written);
+}
+
 /** An address in one spelling: models leave out or add the last slash, and fragments. */
 function pageKey(url: string): string {
+  if (url.startsWith(SCHEME) || url.startsWith(FOLDER)) return containerPath(url);
   if (!URL.canParse(url)) return url;
   const { protocol, host, pathname, search } = new URL(url);
   return `${protocol}//${host}${pathname.replace(/\/$/, '')}${search}`;
 }
 
+/** Models escape what they escape in URLs. */
+function containerPath(link: string): string {
+  const path = link.startsWith(SCHEME) ? link.slice(SCHEME.length) : link;
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
+
 /** Where an address ends, besides white space: characters that URLs cannot have, or that stand around them. */
 const END = /[\s<>"`[\]{}|\\^，。、；：！？）」』】》]/g;
-const START = /https?:\/\//gi;
+const START = /https?:\/\/|(?:sandbox:)?\/mnt\/data\//gi;
 
 /**
  * The citations in order: whole Markdown links, and bare addresses. Each character is read a limited number of times,
  * whatever a model writes.
  */
-export function citationsIn(text: string, pages: Pages): readonly UrlCitation[] {
-  const citations: UrlCitation[] = [];
+export function citationsIn(text: string, pages: CitedPages): readonly LinkCitation[] {
+  const citations: LinkCitation[] = [];
   let after = 0;
   for (let tried = 0; tried < MAX_ADDRESSES && citations.length < MAX_CITATIONS; tried += 1) {
     START.lastIndex = after;
@@ -59,15 +98,19 @@ export function citationsIn(text: string, pages: Pages): readonly UrlCitation[] 
     const found = link ? pageAt(url, pages) : longestPageIn(url, pages);
     after = link ? to : end;
     if (!found) continue;
+    const { page } = found;
     const end_index = link ? to : at + found.length;
     after = end_index;
-    citations.push({
-      type: 'url_citation',
-      url: found.page.url,
-      title: found.page.title,
-      start_index: from,
-      end_index,
-    });
+    if ('url' in page) {
+      const { url: cited, title } = page;
+      citations.push({ type: 'url_citation', url: cited, title, start_index: from, end_index });
+      continue;
+    }
+    const { container_id, file_id, name } = page;
+    // OpenAI cites the address alone, which clients replace by their own.
+    const span = { start_index: at, end_index: at + found.length };
+    const filename = name.slice(name.lastIndexOf('/') + 1);
+    citations.push({ type: 'container_file_citation', container_id, file_id, filename, ...span });
   }
   return citations;
 }
@@ -111,11 +154,11 @@ function openingBracket(text: string, from: number, to: number): number | undefi
 }
 
 interface PageMatch {
-  readonly page: CitedPage;
+  readonly page: CitedPage | ContainerFileLink;
   readonly length: number;
 }
 
-function pageAt(url: string, pages: Pages): PageMatch | undefined {
+function pageAt(url: string, pages: CitedPages): PageMatch | undefined {
   const page = pages.get(pageKey(url));
   return page && { page, length: url.length };
 }
@@ -125,7 +168,7 @@ const MAX_MARKS = 8;
 const MARK = /[.,;:!?'*_~)(]$/;
 
 /** The page of a bare address; marks of the sentence may follow it. */
-function longestPageIn(text: string, pages: Pages): PageMatch | undefined {
+function longestPageIn(text: string, pages: CitedPages): PageMatch | undefined {
   if (text.length > MAX_URL) return undefined;
   let url = text;
   for (let marks = 0; marks <= MAX_MARKS; marks += 1) {

@@ -20,7 +20,7 @@ import { SharedList, SharedMap } from '../data/shared-list.ts';
 import type { TextField } from '../data/text-field.ts';
 import type { CallRules, RefusedCall } from './call-permission.ts';
 import type { CitedFiles } from './cited-files.ts';
-import type { CitedPage } from './cited-pages.ts';
+import type { CitedPages } from './cited-pages.ts';
 
 type UsageEvent = Extract<ModelEvent, { type: 'usage' }>;
 
@@ -40,6 +40,8 @@ export interface TurnPlan extends CallRules {
   readonly forms?: ReadonlyMap<string, ToolForm>;
   /** The files of which earlier turns gave the model passages, by what their marks hold. */
   readonly files?: CitedFiles | undefined;
+  /** The files of containers that earlier turns wrote, to which a text may link. */
+  readonly pages?: CitedPages | undefined;
   /** Whether a `queued` event is sent between `created` and `in_progress`. */
   readonly queuedEvent: boolean;
   /** UTF-8 bytes of everything the model may write in one turn. */
@@ -205,8 +207,8 @@ export interface TurnState {
   readonly callIds: SharedMap<string, true>;
   /** The model's names for the deferred tools that it has found, by themselves. */
   readonly found: SharedMap<string, string>;
-  /** The pages that this server's searches have found, by their addresses in one spelling. */
-  readonly pages: SharedMap<string, CitedPage>;
+  /** The pages that this server's searches have found, and files in containers, by their addresses in one spelling. */
+  readonly pages: CitedPages;
   /** The files of which the model received passages, by what their marks hold. */
   readonly files: CitedFiles;
   readonly usage: Usage;
@@ -256,7 +258,7 @@ export function startState(plan: TurnPlan): TurnState {
     hasCall: false,
     callIds: EMPTY_MAP,
     found: EMPTY_MAP,
-    pages: EMPTY_MAP,
+    pages: plan.pages ?? EMPTY_MAP,
     files: plan.files ?? EMPTY_MAP,
     usage: NO_USAGE,
     callUsage: undefined,

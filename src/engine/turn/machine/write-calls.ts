@@ -10,7 +10,7 @@ import type {
   ToolCallResult,
 } from '../../../protocol/items.ts';
 import { objectIn } from '../../../protocol/json/json-text.ts';
-import type { WrittenToolCallKind } from '../../../protocol/tool-calls/kind.ts';
+import type { ItemEvent, WrittenToolCallKind } from '../../../protocol/tool-calls/kind.ts';
 import { programCaller } from '../../../protocol/tool-calls/program-call.ts';
 import { INTERNAL_ERROR, protocolError } from '../../../protocol/tool-calls/results/call-error.ts';
 import { SharedMap } from '../data/shared-list.ts';
@@ -18,7 +18,7 @@ import { FIELD_START, readField } from '../data/text-field.ts';
 import { callItem, clientTool, finishedItem, presentedAs } from './call-items.ts';
 import { callRefusal, type RefusedCall } from './call-permission.ts';
 import { withFiles } from './cited-files.ts';
-import { withPages } from './cited-pages.ts';
+import { withContainerFiles, withPages } from './cited-pages.ts';
 import {
   type Draft,
   isCutOff,
@@ -197,11 +197,12 @@ export function closeCall(draft: Draft, open: OpenToolCall, status: ItemStatus):
   const whole = field ? withWholeInput(draft, open, field, status) : open;
   const { index, id: itemId, input, owner } = whole;
   const kind = presentedAs(draft.plan, whole);
-  const { type, argumentsEvent } = kind;
+  const { type, argumentsEvent, completeEvents } = kind;
   const fingerprint = type === 'program' && status === 'completed' ? draft.plan.fingerprint?.(whole) : undefined;
   const call = fingerprint === undefined ? whole : { ...whole, fields: { ...whole.fields, fingerprint } };
   const ended = { index, itemId, call: type, name: clientTool(call).name, arguments: field ? input : call.arguments };
   if (argumentsEvent !== undefined) draft.events.push({ type: 'arguments-end', sequence: draft.sequence++, ...ended });
+  if (completeEvents) emitItemEvents(draft, { index, itemId }, completeEvents(call));
   if (owner && status === 'completed') {
     // The code that runs is the code that was shown, in whatever form the model wrote it.
     const run = field ? JSON.stringify({ [field]: input }) : call.arguments;
@@ -323,6 +324,12 @@ export function writeResult(draft: Draft, { index, ...result }: ToolCallResult &
   if (result.results) draft.pages = withPages(draft.pages, result.results);
   const kind = presentedAs(draft.plan, call);
   const { outputItem } = kind;
+  const container_id = call.owner?.container;
+  if (result.written && container_id !== undefined)
+    draft.pages = withContainerFiles(
+      draft.pages,
+      result.written.map((file) => ({ ...file, container_id })),
+    );
   if (!endsBeforeResult(kind)) {
     emitState(draft, call, result.failed ? 'failed' : 'completed');
     closeItem(draft, index, finishedItem(draft.plan, call, result));
@@ -332,7 +339,19 @@ export function writeResult(draft: Draft, { index, ...result }: ToolCallResult &
   const place = draft.output.size;
   const id = nextItemId(draft, outputItem.idPrefix);
   announce(draft, outputItem.item(call, id, undefined));
-  closeItem(draft, place, outputItem.item(call, id, result));
+  const item = outputItem.item(call, id, result);
+  if (outputItem.events) emitItemEvents(draft, { index: place, itemId: id }, outputItem.events(item));
+  closeItem(draft, place, item);
+}
+
+/** Emits events that only one type of item has. */
+function emitItemEvents(
+  draft: Draft,
+  place: { readonly index: number; readonly itemId: string },
+  events: readonly ItemEvent[],
+): void {
+  for (const event of events)
+    draft.events.push({ type: 'native-progress', sequence: draft.sequence++, ...place, event });
 }
 
 /** Shows an unfinished image, unless the image itself, which is about as large, would then exceed the turn's limit. */

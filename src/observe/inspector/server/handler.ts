@@ -3,10 +3,12 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { VERSION } from '../../../protocol/version.ts';
 import type { Observer } from '../observing/observer.ts';
+import type { ContainerUses } from '../recording/container-uses.ts';
 import type { Ring } from '../recording/ring.ts';
 import type { TraceLog } from '../recording/traces.ts';
 import { accessRefusal, isOfAnotherSite } from './access.ts';
 import { assetNamed } from './assets.ts';
+import { containerView } from './container-view.ts';
 import { conversationView } from './conversation-view.ts';
 import { jobView } from './job-view.ts';
 import { listView } from './list-view.ts';
@@ -27,6 +29,7 @@ interface InspectorParts {
   readonly live: LivePages;
   readonly traces: TraceLog;
   readonly settings: InspectorSettings;
+  readonly uses: ContainerUses | undefined;
 }
 
 const HEADERS = {
@@ -102,7 +105,7 @@ async function sendData(
   req: IncomingMessage,
   res: ServerResponse,
   { path, query }: DataRequest,
-  { ring, observer, live, traces, settings }: InspectorParts,
+  { ring, observer, live, traces, settings, uses }: InspectorParts,
 ): Promise<void> {
   switch (path) {
     case 'live':
@@ -116,6 +119,7 @@ async function sendData(
         access: settings.behindAuth ? 'behindAuth' : settings.authorize ? 'authorize' : 'loopback',
         apiPath: settings.apiPath ?? null,
         redacts: !!settings.redact,
+        hasContainers: uses !== undefined,
       });
     case 'responses':
       return sendJson(res, 200, listView(ring, query));
@@ -129,6 +133,9 @@ async function sendData(
       return sendJson(res, 200, traceView(ring, traces, query));
     case 'jobs':
       return sendJson(res, 200, await jobView(query.get('tenant'), settings, ring));
+    case 'containers':
+      if (!uses) return sendJson(res, 404, { error: 'The inspector has no containers: set its option containers.' });
+      return sendJson(res, 200, await containerView(uses));
     case 'webhooks': {
       const tenant = query.get('tenant');
       if (!settings.webhooks)

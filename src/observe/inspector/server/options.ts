@@ -12,6 +12,7 @@ import {
 } from '../../../ports/host/options-check.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import type { WatchedContainers } from '../recording/container-uses.ts';
 import type { Redact } from '../recording/request-text.ts';
 
 /** Where the playground sends its requests. */
@@ -48,6 +49,8 @@ export interface InspectorOptions<Req extends IncomingMessage = IncomingMessage>
   readonly redact?: Redact | undefined;
   /** Made by `createWebhooks`: the last deliveries of a tenant are at `api/webhooks?tenant=…`. Default: none. */
   readonly webhooks?: Pick<Webhooks, 'deliveries'> | undefined;
+  /** Made by `containers`: a page shows what ran in each, what it printed, and its files. Default: none. */
+  readonly containers?: WatchedContainers | undefined;
   /** Made by `batchesApi`: the last batches of a tenant are on a page with its webhooks. Default: none. */
   readonly batches?: BatchSource | undefined;
 }
@@ -70,6 +73,7 @@ export interface InspectorSettings {
   readonly redact: Redact | undefined;
   readonly webhooks: Pick<Webhooks, 'deliveries'> | undefined;
   readonly batches: BatchSource | undefined;
+  readonly containers: WatchedContainers | undefined;
 }
 
 const OWNER = 'createInspector';
@@ -92,6 +96,7 @@ export function inspectorSettings(options: InspectorOptions<never>): InspectorSe
     redact: options.redact,
     webhooks: options.webhooks,
     batches: options.batches,
+    containers: options.containers,
   };
 }
 
@@ -109,4 +114,5 @@ const checks: Readonly<Record<string, OptionCheck>> = {
   redact: isFunction,
   webhooks: withMethods('deliveries'),
   batches: withMethods('recent'),
+  containers: withMethods('watch', 'find', 'files'),
 };

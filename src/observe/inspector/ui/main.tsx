@@ -1,6 +1,7 @@
 /** Chooses the page of the inspector by the address. */
 import { render } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { ContainersPage } from './containers.tsx';
 import { Conversations } from './conversations.tsx';
 import { JobsPage } from './jobs.tsx';
 import { type Live, useData, useLive, usePlace } from './parts/data.tsx';
@@ -16,6 +17,7 @@ interface About {
   readonly version: string;
   readonly access: 'loopback' | 'authorize' | 'behindAuth';
   readonly apiPath: string | null;
+  readonly hasContainers: boolean;
 }
 
 const ACCESS = {
@@ -29,6 +31,7 @@ const PAGES = [
   ['conversations', 'Conversations'],
   ['tools', 'Tools'],
   ['upstreams', 'Upstreams'],
+  ['containers', 'Containers'],
   ['traces', 'Traces'],
   ['jobs', 'Batches and webhooks'],
   ['playground', 'Playground'],
@@ -90,6 +93,8 @@ function Page({ name, id, query, version, about }: PageProps) {
       return <ToolsPage version={version} canRun={!!about?.apiPath} />;
     case 'upstreams':
       return <UpstreamsPage version={version} />;
+    case 'containers':
+      return <ContainersPage version={version} />;
     case 'traces':
       return <TracesPage version={version} />;
     case 'jobs':
@@ -102,6 +107,12 @@ function Page({ name, id, query, version, about }: PageProps) {
     default:
       return <p class="empty">There is no such page.</p>;
   }
+}
+
+/** Pages whose option is not set are not offered. */
+function isOn(page: string, about: About | undefined): boolean {
+  if (page === 'playground') return !!about?.apiPath;
+  return page !== 'containers' || about?.hasContainers === true;
 }
 
 function Head({
@@ -121,7 +132,7 @@ function Head({
         Inspector
       </span>
       <nav aria-label="Main">
-        {PAGES.filter(([name]) => name !== 'playground' || about?.apiPath).map(([name, title]) => (
+        {PAGES.filter(([name]) => isOn(name, about)).map(([name, title]) => (
           <a key={name} href={`#/${name}`} aria-current={name === current ? 'page' : undefined}>
             {title}
           </a>

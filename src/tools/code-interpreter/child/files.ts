@@ -13,6 +13,7 @@ export interface MemoryFs {
   readFile(path: string): Uint8Array;
   writeFile(path: string, data: Uint8Array): void;
   mkdirTree(path: string): void;
+  unlink(path: string): void;
 }
 
 /** A file of the folder. */
@@ -21,15 +22,18 @@ export interface WorkFile {
   readonly data: Uint8Array;
 }
 
-/** The changes of a run: the files, and a line about omitted ones, or nothing. */
+/** The changes of a run: the files, the names of those that are gone, and a line about omitted ones, or nothing. */
 interface Changes {
   readonly files: readonly WorkFile[];
+  readonly removed: readonly string[];
   readonly note: string;
 }
 
 /** The working directory. */
 interface WorkFolder {
   put(file: WorkFile): void;
+  /** Removes a file; one that is gone already is no error. */
+  remove(name: string): void;
   /** The changes since the last call. */
   changes(): Changes;
 }
@@ -67,13 +71,25 @@ export function workFolder(fs: MemoryFs, limits: ChildLimits): WorkFolder {
       fs.writeFile(path, data);
       hasChanged(name);
     },
+    remove(name) {
+      if (!marks.delete(name)) return;
+      try {
+        fs.unlink(`${FOLDER}/${name}`);
+      } catch {
+        // The code has removed it, or has put something else in its place.
+      }
+    },
     changes() {
       const { fileBytes, files: maxFiles } = limits;
+      const present = [...namesIn(fs, '')];
+      const there = new Set(present);
+      const removed = [...marks.keys()].filter((name) => !there.has(name));
+      for (const name of removed) marks.delete(name);
       const files: WorkFile[] = [];
       const omitted: string[] = [];
       let bytesLeft = fileBytes;
       // In their order, while they fit.
-      for (const name of [...namesIn(fs, '')].filter(hasChanged).toSorted()) {
+      for (const name of present.filter(hasChanged).toSorted()) {
         const { size } = fs.lstat(`${FOLDER}/${name}`);
         if (size > bytesLeft || files.length === maxFiles) {
           omitted.push(name);
@@ -82,11 +98,11 @@ export function workFolder(fs: MemoryFs, limits: ChildLimits): WorkFolder {
         bytesLeft -= size;
         files.push({ name, data: fs.readFile(`${FOLDER}/${name}`) });
       }
-      if (omitted.length === 0) return { files, note: '' };
+      if (omitted.length === 0) return { files, removed, note: '' };
       const more = omitted.length > MAX_NAMED ? `, and ${omitted.length - MAX_NAMED} more` : '';
       const names = omitted.slice(0, MAX_NAMED).join(', ') + more;
       const limit = `a run gives back at most ${maxFiles} files of ${fileBytes} bytes in all`;
-      return { files, note: `\n[not given back: ${names}; ${limit}]\n` };
+      return { files, removed, note: `\n[not given back: ${names}; ${limit}]\n` };
     },
   };
 }

@@ -55,11 +55,12 @@ interface Questions {
 }
 
 async function pythonQuestions(folder: string): Promise<Questions> {
-  const { memory, run, put } = await pythonRealm(folder, limits);
+  const { memory, run, put, remove } = await pythonRealm(folder, limits);
   return {
     memory,
     ask(fields) {
-      if (fields.has('code')) run(fieldText(fields, 'code', 'utf8'));
+      if (fields.has('remove')) remove(fieldText(fields, 'remove', 'utf8'));
+      else if (fields.has('code')) run(fieldText(fields, 'code', 'utf8'));
       else put(fieldText(fields, 'name', 'utf8'), fieldText(fields, 'data', 'latin1'));
     },
   };

@@ -29,6 +29,6 @@ export async function pythonRealm(folder: string, limits: string): Promise<Pytho
   const { loadPyodide } = (await realm.evaluate(join(folder, 'pyodide.mjs'))) as { loadPyodide: Realm.LoadPyodide };
   const { default: createModule } = await realm.evaluate(join(folder, 'pyodide.asm.mjs'));
   const lockFile = readFileSync(join(folder, 'pyodide-lock.json'), 'utf8');
-  const { run, put } = inside.startRealm(limits, lockFile, loadPyodide, createModule);
-  return { realm, memory: inside.memory, run, put };
+  const { run, put, remove } = inside.startRealm(limits, lockFile, loadPyodide, createModule);
+  return { realm, memory: inside.memory, run, put, remove };
 }

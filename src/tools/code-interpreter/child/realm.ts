@@ -35,6 +35,7 @@ export interface Questions {
   readonly run: (code: string) => void;
   /** The bytes are a string of one character each. */
   readonly put: (name: string, bytes: string) => void;
+  readonly remove: (name: string) => void;
 }
 
 const channel = openChannel();
@@ -73,6 +74,7 @@ export function startRealm(
   return {
     run: (code) => answer(({ run }) => run(code)),
     put: (name, bytes) => answer(async ({ put }) => put({ name, data: latin1Bytes(bytes) })),
+    remove: (name) => answer(async ({ remove }) => remove(name)),
   };
 }
 
@@ -107,16 +109,21 @@ function preparePython(python: Pyodide, limits: ChildLimits) {
       folder.put(file);
       return [];
     },
+    remove(name: string): readonly Field[] {
+      folder.remove(name);
+      return [];
+    },
     async run(code: string): Promise<readonly Field[]> {
       const pair = await run(code, limits.outputBytes);
       const [result, error] = pair.toJs();
       pair.destroy();
-      const { files, note } = folder.changes();
+      const { files, removed, note } = folder.changes();
       return [
         ['stdout', stdout.take()],
         ['stderr', concatBytes([stderr.take(), encodeUtf8(note)])],
         ...textField('result', result),
         ...textField('error', error),
+        ...textField('remove', removed.length === 0 ? undefined : removed.join('\n')),
         ...files.flatMap(({ name, data }): readonly Field[] => [
           ['name', encodeUtf8(name)],
           ['data', data],

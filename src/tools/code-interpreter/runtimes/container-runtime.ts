@@ -9,6 +9,9 @@ import { containerLaunch } from './container-launch.ts';
 import { type ContainerRuntimeOptions, type ContainerSettings, containerSettings } from './container-settings.ts';
 import { processContainer } from './pyodide-container.ts';
 import { processLimits } from './pyodide-runtime.ts';
+import { withCommands } from './python-commands.ts';
+
+const MIB = 1024 * 1024;
 
 /**
  * Runs the Python of an image, with all packages installed in it, in the folder `/mnt/data`. Needs Docker or Podman, and throws if
@@ -31,7 +34,11 @@ export function containerRuntime(options: ContainerRuntimeOptions): CodeRuntime 
 
   return {
     name: 'container',
-    create: async (signal, tenant = '') => processContainer(await pool.take(signal, tenant), limits),
+    runsCommands: true,
+    memoryBytes: limits.memoryMb * MIB,
+    fileBytes: limits.fileBytes,
+    create: async (signal, tenant = '') =>
+      withCommands(processContainer(await pool.take(signal, tenant), limits), limits.runMs),
     close: () => pool.close(),
   };
 }

@@ -1,12 +1,12 @@
 /** A container on top of a Pyodide process. */
 
+import { isFileName } from '../../../ports/containers/file-name.ts';
 import type { CodeContainer, CodeRun } from '../../../ports/hosted-tools/code-runtime.ts';
 import { ContainerLostError } from '../../../ports/hosted-tools/code-runtime.ts';
+import { serialQueue } from '../../../ports/queues/serial-queue.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
 import type { PyodideLimits } from '../sandbox/pyodide-settings.ts';
 import type { SandboxProcess } from '../sandbox/sandbox-process.ts';
-import { isFileName } from '../shared/file-name.ts';
-import { serialQueue } from '../shared/serial-queue.ts';
 
 /** The container owns the process. */
 export function processContainer(process: SandboxProcess, limits: PyodideLimits): CodeContainer {
@@ -20,8 +20,9 @@ export function processContainer(process: SandboxProcess, limits: PyodideLimits)
           process.end();
           throw new ContainerLostError('crash', 'The code broke Python down; its container is gone.');
         }
-        const { stdout = '', stderr = '', result, error } = texts;
-        return { stdout, stderr, result, error, files: files.filter(({ name }) => isFileName(name)) };
+        const { stdout = '', stderr = '', result, error, remove = '' } = texts;
+        const removed = remove.split('\n').filter(isFileName);
+        return { stdout, stderr, result, error, files: files.filter(({ name }) => isFileName(name)), removed };
       };
       return untilAborted(signal, () => enqueue(runCode));
     },
@@ -39,6 +40,11 @@ export function processContainer(process: SandboxProcess, limits: PyodideLimits)
         const { refused } = (await process.request(fields, runMs, never)).texts;
         if (refused !== undefined) throw new Error(`The file '${name}' could not be put there: ${refused}`);
       });
+    },
+    async remove(name) {
+      if (!isFileName(name)) throw new TypeError(`A file in a container cannot be named ${JSON.stringify(name)}.`);
+      const never = new AbortController().signal;
+      await enqueue(() => process.request([['remove', Buffer.from(name)]], limits.runMs, never));
     },
     get alive() {
       return !process.life.aborted;

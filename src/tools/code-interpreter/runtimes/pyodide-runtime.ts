@@ -47,6 +47,8 @@ export function pyodideRuntime(options: PyodideRuntimeOptions = {}): CodeRuntime
 
   return {
     name: 'pyodide',
+    memoryBytes: limits.memoryMb * MIB,
+    fileBytes: limits.fileBytes,
     create: async (signal, tenant = '') => processContainer(await pool.take(signal, tenant), limits),
     close: () => pool.close(),
   };

@@ -131,9 +131,21 @@ class Folder:
             file.write(data)
         self.changed(name)
 
+    def remove(self, name):
+        if self.marks.pop(name, None) is None:
+            return
+        try:
+            os.remove(os.path.join(self.path, name))
+        except OSError:
+            pass
+
     def changes(self):
         files, omitted, bytes_left = [], [], self.limit
-        for name in sorted(self.names()):
+        names = sorted(self.names())
+        removed = sorted(set(self.marks).difference(names))
+        for name in removed:
+            del self.marks[name]
+        for name in names:
             try:
                 change = self.changed(name)
                 encoded = name.encode("utf-8")
@@ -147,7 +159,7 @@ class Folder:
                 continue
             bytes_left -= len(data)
             files.append((encoded, data))
-        return files, self.note(omitted)
+        return files, removed, self.note(omitted)
 
     def note(self, omitted):
         if not omitted:
@@ -184,7 +196,15 @@ class Runner:
         self.wire.answer(0, [])
         while True:
             question_id, fields = self.questions.get()
-            self.wire.answer(question_id, self.run(fields["code"]) if "code" in fields else self.put(fields))
+            self.wire.answer(question_id, self.answer(fields))
+
+    def answer(self, fields):
+        if "code" in fields:
+            return self.run(fields["code"])
+        if "remove" not in fields:
+            return self.put(fields)
+        self.folder.remove(fields["remove"].decode("utf-8"))
+        return []
 
     def put(self, fields):
         try:
@@ -201,9 +221,11 @@ class Runner:
                 stream.flush()
             except BaseException:
                 pass
-        files, note = self.folder.changes()
+        files, removed, note = self.folder.changes()
         stdout, stderr = (capture.take() for capture in self.captures)
         texts = [("stdout", stdout), ("stderr", stderr + note), ("result", result), ("error", error)]
+        if removed:
+            texts.append(("remove", "\\n".join(removed)))
         fields = [(kind, text.encode("utf-8", "backslashreplace")) for kind, text in texts if text is not None]
         return fields + [field for name, data in files for field in (("name", name), ("data", data))]
 

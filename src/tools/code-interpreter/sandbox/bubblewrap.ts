@@ -22,11 +22,11 @@ const INFO_FD = '4';
 
 /**
  * Separate namespaces, an unprivileged user and group, no capabilities, and a root that contains only the bound paths.
- * `--as-pid-1`: the process that bubblewrap reports is then Node itself, which can be stopped and measured.
+ * With `--as-pid-1` the process that bubblewrap reports is then Node itself, which can be stopped and measured.
  */
-const ALONE = [
+export const ALONE = [
   ['--unshare-all', '--unshare-user', '--uid', '65534', '--gid', '65534', '--hostname', 'sandbox', '--cap-drop', 'ALL'],
-  ['--new-session', '--die-with-parent', '--as-pid-1', '--seccomp', FILTER_FD, '--info-fd', INFO_FD],
+  ['--new-session', '--die-with-parent', '--seccomp', FILTER_FD, '--info-fd', INFO_FD],
 ].flat();
 
 const SHELL = '/bin/sh';
@@ -61,14 +61,15 @@ export async function bubblewrap(program: string, arch: FilteredArch): Promise<B
     // Nothing is writable: there is no /tmp, /dev, /proc or /sys either, because Node needs none.
     const root = [...bound, '--remount-ro', '/', '--chdir', '/'];
     // Not `--clearenv`, which bubblewrap 0.4 does not support. The folders: the loader's cache, which would name them, is missing.
-    return ['env', '-i', program, ...ALONE, '--setenv', 'LD_LIBRARY_PATH', folders, ...root, '--'];
+    return ['env', '-i', program, ...ALONE, '--as-pid-1', '--setenv', 'LD_LIBRARY_PATH', folders, ...root, '--'];
   }
 
   await probeSandbox(program, [...prefix([]), NODE, '--version'], filter);
   return { prefix, filter };
 }
 
-async function probeSandbox(program: string, args: readonly string[], filter: Uint8Array): Promise<void> {
+/** Rejects with an error for the host if the sandbox cannot be made. */
+export async function probeSandbox(program: string, args: readonly string[], filter: Uint8Array): Promise<void> {
   const { child } = startChild({ command: SHELL, args: ['-c', 'exec "$@"', 'sh', ...args], filter });
   let stderr = '';
   child.stderr.on('data', (chunk) => {

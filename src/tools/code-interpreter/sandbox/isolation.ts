@@ -28,19 +28,19 @@ const ALTERNATIVES =
 export function resolveIsolation(
   name: IsolationName,
   system: IsolationSystem = { platform: process.platform, arch: process.arch, path: process.env.PATH },
+  owner = 'pyodideRuntime',
 ): Isolation {
+  const alternatives = owner === 'pyodideRuntime' ? ALTERNATIVES : 'or use containerRuntime()';
   if (name === 'process-only') return { name };
   const { platform, arch, path } = system;
   if (platform !== 'linux')
-    throw new Error(
-      `pyodideRuntime: its isolation, bubblewrap, is there on Linux only, not on ${platform}: ${ALTERNATIVES}`,
-    );
+    throw new Error(`${owner}: its isolation, bubblewrap, is there on Linux only, not on ${platform}: ${alternatives}`);
   if (!isFilteredArch(arch))
-    throw new Error(`pyodideRuntime: there is no filter of system calls for the processor ${arch}: ${ALTERNATIVES}`);
+    throw new Error(`${owner}: there is no filter of system calls for the processor ${arch}: ${alternatives}`);
   const program = findProgram('bwrap', path);
   if (!program)
     throw new Error(
-      `pyodideRuntime needs bubblewrap, and finds no program 'bwrap': install the package bubblewrap (apt install bubblewrap, dnf install bubblewrap, apk add bubblewrap), ${ALTERNATIVES}`,
+      `${owner} needs bubblewrap, and finds no program 'bwrap': install the package bubblewrap (apt install bubblewrap, dnf install bubblewrap, apk add bubblewrap), ${alternatives}`,
     );
   return { name, program, arch };
 }

@@ -1,37 +1,57 @@
-/** Monitors a process's memory and threads, if the system reports them. */
-import { readFileSync } from 'node:fs';
+/** Monitors the memory and threads of processes, and their files in memory, if the system reports them. */
+import { readFileSync, statfsSync } from 'node:fs';
 
 const EVERY_MS = 50;
 
 /** The limits of a process. */
 interface ProcessLimits {
   readonly memoryBytes: number;
+  /** Of all processes together. */
   readonly threads: number;
+  /** A file system in memory that the processes see at this path, and how many files it may have. */
+  readonly inodes?: { readonly path: string; readonly most: number } | undefined;
 }
 
-/** Calls back once if the process exceeds a limit; returns a function that stops watching. The process may not be known yet. */
-export function watchProcess(
-  pid: () => number | undefined,
+/** Calls back once if the processes exceed a limit; returns a function that stops watching. None of them may be known yet. */
+export function watchProcesses(
+  pids: () => readonly number[],
   limits: ProcessLimits,
-  onExcess: (what: 'memory' | 'threads') => void,
+  onExcess: (what: 'memory' | 'threads' | 'files') => void,
 ): () => void {
   const timer = setInterval(() => {
-    const id = pid();
-    if (id === undefined) return;
-    let status: string;
-    try {
-      status = readFileSync(`/proc/${id}/status`, 'utf8');
-    } catch {
-      // There is no such process, or this is not Linux.
-      return;
+    const ids = pids();
+    let [memoryBytes, threads] = [0, 0];
+    for (const id of ids) {
+      let status: string;
+      try {
+        status = readFileSync(`/proc/${id}/status`, 'utf8');
+      } catch {
+        // There is no such process, or this is not Linux.
+        continue;
+      }
+      // Resident memory; of several processes without the files that they share.
+      const resident = Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0);
+      const shared = ids.length > 1 ? Number(/^RssFile:\s+(\d+)/m.exec(status)?.[1] ?? 0) : 0;
+      memoryBytes += 1024 * (resident - shared);
+      threads += Number(/^Threads:\s+(\d+)/m.exec(status)?.[1] ?? 0);
     }
-    // Resident memory.
-    const memoryBytes = 1024 * Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0);
-    const threads = Number(/^Threads:\s+(\d+)/m.exec(status)?.[1] ?? 0);
-    if (memoryBytes <= limits.memoryBytes && threads <= limits.threads) return;
+    const { inodes } = limits;
+    const files = inodes && ids[0] !== undefined ? usedInodes(`/proc/${ids[0]}/root${inodes.path}`) : 0;
+    const isFull = inodes !== undefined && files > inodes.most;
+    if (memoryBytes <= limits.memoryBytes && threads <= limits.threads && !isFull) return;
     clearInterval(timer);
-    onExcess(memoryBytes > limits.memoryBytes ? 'memory' : 'threads');
+    onExcess(isFull ? 'files' : memoryBytes > limits.memoryBytes ? 'memory' : 'threads');
   }, EVERY_MS);
   timer.unref();
   return () => clearInterval(timer);
+}
+
+function usedInodes(path: string): number {
+  try {
+    const { files, ffree } = statfsSync(path);
+    return files - ffree;
+  } catch {
+    // It has ended in between.
+    return 0;
+  }
 }

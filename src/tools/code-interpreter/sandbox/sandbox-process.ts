@@ -9,7 +9,7 @@ import { closedError, crashError, memoryError } from '../shared/container-errors
 import { encodeFrames } from '../shared/frames.ts';
 import type { Kind } from '../shared/kinds.ts';
 import type { Launch } from './launch.ts';
-import { watchProcess } from './process-watch.ts';
+import { watchProcesses } from './process-watch.ts';
 import { startChild } from './start-child.ts';
 
 /** Node itself starts a dozen. */
@@ -22,6 +22,10 @@ interface ProcessLimits {
   readonly answer: AnswerLimits;
   /** The time until Python is loaded. */
   readonly startMs: number;
+  /** Threads of all processes. Default: 64. */
+  readonly threads?: number | undefined;
+  /** See `watchProcesses`. */
+  readonly inodes?: { readonly path: string; readonly most: number } | undefined;
 }
 
 /** A field of a question. */
@@ -78,7 +82,7 @@ export function sandboxProcess(launch: Launch, limits: ProcessLimits): SandboxPr
 
   /** Ends the process at the first exceeded limit. */
   async function withLimits<Value>(work: () => Promise<Value>, timeoutMs: number, signal: AbortSignal): Promise<Value> {
-    const { memoryBytes } = limits;
+    const { memoryBytes, threads = MAX_THREADS, inodes } = limits;
     const timer = setTimeout(
       () =>
         life.abort(
@@ -89,16 +93,15 @@ export function sandboxProcess(launch: Launch, limits: ProcessLimits): SandboxPr
         ),
       timeoutMs,
     );
-    const unwatch = watchProcess(started.codePid, { memoryBytes, threads: MAX_THREADS }, (what) =>
+    const unwatch = watchProcesses(started.codePids, { memoryBytes, threads, inodes }, (what) => {
+      const excess =
+        what === 'threads' ? `started more than ${threads} threads` : `made more than ${inodes?.most} files`;
       life.abort(
         what === 'memory'
           ? memoryError(memoryBytes)
-          : new ContainerLostError(
-              'crash',
-              `The code started more than ${MAX_THREADS} threads; its container is gone.`,
-            ),
-      ),
-    );
+          : new ContainerLostError('crash', `The code ${excess}; its container is gone.`),
+      );
+    });
     const close = () => life.abort(closedError());
     signal.addEventListener('abort', close, { once: true });
     try {

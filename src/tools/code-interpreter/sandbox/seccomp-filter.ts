@@ -1,8 +1,8 @@
 /** The filter of system calls that the kernel applies to a sandbox: a small classic BPF program, built here so that nothing must be compiled. */
 import { allowedCalls, CLONE, FIRST_COMMON_CALL, type FilteredArch, GETSOCKOPT } from './allowed-system-calls.ts';
 
-/** One instruction of `struct sock_filter`; jumps are relative to the next one. */
-type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, operand: number];
+/** One instruction of a filter, as `struct sock_filter` has it; jumps are relative to the next one. */
+export type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, operand: number];
 
 // From linux/bpf_common.h, linux/seccomp.h and linux/audit.h.
 const LOAD = 0x20;
@@ -77,7 +77,8 @@ function mergeRanges(numbers: readonly number[]): readonly Range[] {
   return numbers.filter((number) => !all.has(number - 1)).map((first, index): Range => [first, lasts[index] ?? first]);
 }
 
-function encodeProgram(program: readonly Instruction[]): Uint8Array {
+/** The program as the kernel reads it. */
+export function encodeProgram(program: readonly Instruction[]): Uint8Array {
   const bytes = new DataView(new ArrayBuffer(program.length * 8));
   for (const [index, [code, ifTrue, ifFalse, operand]] of program.entries()) {
     bytes.setUint16(index * 8, code, true);

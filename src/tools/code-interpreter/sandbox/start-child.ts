@@ -6,6 +6,7 @@ import type { Readable, Writable } from 'node:stream';
 import { killChild } from '../../../ports/processes/kill-child.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
 import { isRecord } from '../../../protocol/record.ts';
+import { processFamily } from './process-family.ts';
 
 /** A command line. */
 export interface Command {
@@ -17,6 +18,8 @@ export interface Command {
   readonly filter?: Uint8Array | undefined;
   /** Whether the code runs where this system does not see it, so that it cannot be measured or stopped from here. */
   readonly elsewhere?: boolean | undefined;
+  /** Whether the code may start processes of its own: they are measured and stopped with it. */
+  readonly hasFamily?: boolean | undefined;
   /** Descriptors of this process that the child must not inherit; it gets `/dev/null` instead. */
   readonly inherited?: readonly number[] | undefined;
 }
@@ -24,22 +27,25 @@ export interface Command {
 /** The child, and the process in which the code runs: the child itself, or the one that bubblewrap created for it. */
 export interface StartedChild {
   readonly child: ChildProcessWithoutNullStreams;
-  /** The id of the process that runs the code, if it is known and alive. */
-  codePid(): number | undefined;
+  /** The ids of the processes that run the code, as far as they are known and alive; the first of them is the one that was started. */
+  codePids(): readonly number[];
   /** Resolves when its id is known, or never will be. */
   readonly pidReported: Promise<void>;
   /** Sends it a signal. Does nothing if it is gone. */
   signal(name: NodeJS.Signals): void;
 }
 
+/** Processes that are looked at: far more than a sandbox may have before it is ended. */
+const MAX_FAMILY = 2048;
+
 export function startChild(command: Command): StartedChild {
   const child = spawnChild(command);
-  const { filter, elsewhere } = command;
-  if (elsewhere) return { child, codePid: () => undefined, pidReported: Promise.resolve(), signal: () => {} };
+  const { filter, elsewhere, hasFamily } = command;
+  if (elsewhere) return { child, codePids: () => [], pidReported: Promise.resolve(), signal: () => {} };
   if (!filter)
     return {
       child,
-      codePid: () => child.pid,
+      codePids: () => (child.pid === undefined ? [] : [child.pid]),
       pidReported: Promise.resolve(),
       signal: (name) => killChild(child, name),
     };
@@ -58,15 +64,17 @@ export function startChild(command: Command): StartedChild {
       return undefined;
     }
   };
+  const codePids = () => processFamily(codePid(), hasFamily ? MAX_FAMILY : 1);
   const signal = (name: NodeJS.Signals) => {
-    const id = codePid();
-    try {
-      if (id !== undefined) process.kill(id, name);
-    } catch {
-      // It has ended in between.
+    for (const id of codePids()) {
+      try {
+        process.kill(id, name);
+      } catch {
+        // It has ended in between.
+      }
     }
   };
-  return { child, codePid, pidReported, signal };
+  return { child, codePids, pidReported, signal };
 }
 
 function spawnChild({ command, args, env = {}, filter, inherited = [] }: Command): ChildProcessWithoutNullStreams {

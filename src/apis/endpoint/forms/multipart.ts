@@ -1,8 +1,8 @@
 /** Loads the multipart parser, and checks what it is given. */
 import type { BusboyConstructor } from '@fastify/busboy';
-import { requirePeer } from '../../ports/host/peer.ts';
-import { ApiError } from '../../protocol/errors.ts';
-import type { FileLimits } from './limits.ts';
+import { requirePeer } from '../../../ports/host/peer.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import type { FormLimits } from './form-limits.ts';
 
 /** The parser of one form. */
 export type Busboy = InstanceType<BusboyConstructor>;
@@ -24,13 +24,24 @@ const BOUNDARY_LENGTH = 70;
 /** What a form may hold besides its file. */
 const OTHER_BYTES = 1024 * 1024;
 
+/** A form of several files, whose names may have folders. */
+interface FormShape {
+  /** The most files of one form. */
+  readonly files: number;
+  /** Whether a file's name keeps its folders: then it is a path that the client chose. */
+  readonly preservePath: boolean;
+}
+
+const ONE_FILE: FormShape = { files: 1, preservePath: false };
+
 /** Throws an `Error` that names the package to install if it is missing. */
-export function formParser(owner: string, limits: FileLimits): FormParser {
+export function formParser(owner: string, limits: FormLimits, { files, preservePath } = ONE_FILE): FormParser {
   const { Busboy: Parser } = requirePeer<{ readonly Busboy: BusboyConstructor }>(owner, '@fastify/busboy');
   const settings = {
     fileHwm: PART_BYTES,
+    preservePath,
     limits: {
-      files: 1,
+      files,
       parts: limits.parts,
       fieldSize: limits.fieldBytes,
       headerSize: HEADER_BYTES,
@@ -59,7 +70,7 @@ export function formType(headers: Headers): string {
 }
 
 /** The most bytes of a form. */
-export function maxFormBytes({ fileBytes }: FileLimits): number {
+export function maxFormBytes({ fileBytes }: FormLimits): number {
   return fileBytes + OTHER_BYTES;
 }
 
@@ -71,6 +82,6 @@ export function malformed(why: string, cause?: unknown): ApiError {
 }
 
 /** The error for a file that is too long. */
-export function fileTooLarge({ fileBytes }: FileLimits): ApiError {
-  return new ApiError('file_too_large', `A file may have at most ${fileBytes} bytes here.`, { param: 'file' });
+export function fileTooLarge({ fileBytes }: FormLimits, param = 'file'): ApiError {
+  return new ApiError('file_too_large', `A file may have at most ${fileBytes} bytes here.`, { param });
 }

@@ -1,18 +1,12 @@
 /** The slots of kept containers: assigns them, evicts idle ones, and queues callers, tenants in turn. */
 
-import type { CodeContainer } from '../../ports/hosted-tools/code-runtime.ts';
-import type { Linked } from '../../ports/queues/line.ts';
-import { TurnQueue } from '../../ports/queues/turn-queue.ts';
-import { limitScope } from '../../ports/scope.ts';
-import { serialQueue } from './shared/serial-queue.ts';
-
-/** The owner of a container, and which of the owner's. The same id in two scopes is two containers. */
-export interface ContainerKey {
-  /** The tenant, as the `scope` option returns it. */
-  readonly scope: string;
-  /** The container's id, unique in its scope. */
-  readonly id: string;
-}
+import type { CodeContainer } from '../hosted-tools/code-runtime.ts';
+import type { Linked } from '../queues/line.ts';
+import { serialQueue } from '../queues/serial-queue.ts';
+import { TurnQueue } from '../queues/turn-queue.ts';
+import { limitScope } from '../scope.ts';
+import { storeKey } from '../store.ts';
+import type { ContainerKey } from './container.ts';
 
 /** The slot of one key, whose container may not exist yet, or not any more. */
 export interface ContainerSlot {
@@ -20,8 +14,10 @@ export interface ContainerSlot {
   readonly name: string;
   readonly scope: string;
   readonly enqueue: ReturnType<typeof serialQueue>;
-  /** The files that were put into the container. */
+  /** The files of conversations that were put into the process. */
   readonly names: Set<string>;
+  /** The kept files that are in the process, with the version of each. */
+  readonly versions: Map<string, string>;
   container: CodeContainer | undefined;
 }
 
@@ -73,7 +69,7 @@ export class ContainerSlots {
   async acquire({ scope, id }: ContainerKey, signal: AbortSignal): Promise<ContainerSlot> {
     signal.throwIfAborted();
     this.closed.throwIfAborted();
-    const name = JSON.stringify([scope, id]);
+    const name = storeKey({ scope, id });
     const slot = this.slots.get(name) ?? (this.hasRoom(scope) ? emptySlot(name, scope) : undefined);
     // Taken before another caller can evict it.
     return slot ? this.take(slot) : this.wait(name, scope, signal);
@@ -86,6 +82,24 @@ export class ContainerSlots {
     if (slot.runs > 0) return;
     this.scheduleExpiry(slot);
     this.assignFreeSlots(limitScope(scope));
+  }
+
+  /** Whether code runs there, or waits to. */
+  isInUse(key: ContainerKey): boolean {
+    return (this.slots.get(storeKey(key))?.runs ?? 0) > 0;
+  }
+
+  /** How many processes of the tenant there are. */
+  countOf(scope: string): number {
+    return this.slotsIn(limitScope(scope)).filter(({ container }) => container?.alive).length;
+  }
+
+  /** Ends the process of the container, whatever runs in it; the runs that wait for it get a new one. */
+  end(key: ContainerKey): void {
+    const slot = this.slots.get(storeKey(key));
+    if (!slot) return;
+    if (slot.runs === 0) this.drop(slot);
+    else slot.container?.close().catch(() => {});
   }
 
   /** Closes every container in a slot. */
@@ -195,5 +209,14 @@ export class ContainerSlots {
 }
 
 function emptySlot(name: string, scope: string): UsedSlot {
-  return { name, scope, enqueue: serialQueue(), names: new Set(), container: undefined, runs: 0, expiry: undefined };
+  return {
+    name,
+    scope,
+    enqueue: serialQueue(),
+    names: new Set(),
+    versions: new Map(),
+    container: undefined,
+    runs: 0,
+    expiry: undefined,
+  };
 }

@@ -1,8 +1,8 @@
-/** Receives a form with one file, which is stored while it arrives. */
+/** Receives a form with a file, or with several, which are stored while they arrive. */
 import type { Readable } from 'node:stream';
-import { ApiError } from '../../protocol/errors.ts';
-import { quoteId } from '../../protocol/ids.ts';
-import type { FileLimits } from './limits.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import { quoteId } from '../../../protocol/ids.ts';
+import type { FormLimits } from './form-limits.ts';
 import { type Busboy, fileTooLarge, malformed, maxFormBytes, PIECE_BYTES } from './multipart.ts';
 
 /** The file of a form. */
@@ -16,24 +16,46 @@ export interface IncomingFile {
   readonly fields: ReadonlyMap<string, string>;
 }
 
-/** The name of the part that holds the file. */
-type FilePart = 'file' | 'data';
+/** The name of the part that holds the file; several files have that name with `[]`, too, as SDKs write lists. */
+type FilePart = 'file' | 'data' | 'files';
 
 /** Stores the file. */
 type StoreFile<Result> = (file: IncomingFile) => Promise<Result>;
+
+/** How a form is read. */
+interface FormTerms<Result> {
+  /** The name of the part with the file. Default: `file`. */
+  readonly part?: FilePart;
+  readonly signal: AbortSignal;
+  /** Answers a form without a file by its fields. Default: it is refused. */
+  readonly withoutFile?: ((fields: ReadonlyMap<string, string>) => Promise<Result>) | undefined;
+}
 
 /**
  * Reads the form and resolves with what `store` returns for its file. Whatever fails, it rejects with the first failure,
  * and only after `store` has ended too, so that nothing is left behind. A signal that is aborted ends it with its reason. Throws `ApiError` for what the client did.
  */
-export function receiveForm<Result>(
+export async function receiveForm<Result>(
   bytes: AsyncIterable<Uint8Array>,
   parser: Busboy,
-  limits: FileLimits,
+  limits: FormLimits,
   store: StoreFile<Result>,
-  { part = 'file', signal }: { readonly part?: FilePart; readonly signal: AbortSignal },
+  terms: FormTerms<Result>,
 ): Promise<Result> {
-  return new UploadForm(parser, limits, store, part).receive(bytes, signal);
+  const [result] = await receiveFiles(bytes, parser, limits, store, terms);
+  // The cast: there is at least one, and `undefined` may be what was returned for it.
+  return result as Result;
+}
+
+/** The same for a form whose parser takes several files: what `store` returns for each of them, of which there is at least one. */
+export function receiveFiles<Result>(
+  bytes: AsyncIterable<Uint8Array>,
+  parser: Busboy,
+  limits: FormLimits,
+  store: StoreFile<Result>,
+  { part = 'file', signal, withoutFile }: FormTerms<Result>,
+): Promise<readonly Result[]> {
+  return new UploadForm(parser, limits, store, { part, withoutFile }).receive(bytes, signal);
 }
 
 /** The body of a request that has none. */
@@ -42,9 +64,10 @@ const DONE = { done: true, value: undefined } as const;
 
 class UploadForm<Result> {
   private readonly parser: Busboy;
-  private readonly limits: FileLimits;
+  private readonly limits: FormLimits;
   private readonly store: StoreFile<Result>;
   private readonly part: FilePart;
+  private readonly withoutFile: FormTerms<Result>['withoutFile'];
   private readonly fields = new Map<string, string>();
   private readonly idle: NodeJS.Timeout;
   private readonly parsed: Promise<void>;
@@ -56,12 +79,19 @@ class UploadForm<Result> {
   /** Whether the client has sent the whole body. */
   private isSent = false;
   private hasFailed = false;
+  /** Of the file that arrives now, or arrived last. */
   private stream: Readable | undefined;
-  private storing: Promise<Result> | undefined;
+  private readonly storing: Promise<Result>[] = [];
 
-  constructor(parser: Busboy, limits: FileLimits, store: StoreFile<Result>, part: FilePart) {
+  constructor(
+    parser: Busboy,
+    limits: FormLimits,
+    store: StoreFile<Result>,
+    { part, withoutFile }: { readonly part: FilePart } & Pick<FormTerms<Result>, 'withoutFile'>,
+  ) {
     this.parser = parser;
     this.part = part;
+    this.withoutFile = withoutFile;
     this.limits = limits;
     this.store = store;
     this.parsed = new Promise((resolve, reject) => {
@@ -72,20 +102,21 @@ class UploadForm<Result> {
     this.listen();
   }
 
-  async receive(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Result> {
+  async receive(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<readonly Result[]> {
     const stop = () => this.fail(signal.reason);
     signal.addEventListener('abort', stop, { once: true });
     this.feed(bytes).catch((error) => this.fail(error));
     try {
       await this.parsed;
-      if (!this.storing) {
+      if (this.storing.length === 0 && this.withoutFile) return [await this.withoutFile(this.fields)];
+      if (this.storing.length === 0) {
         const message = `Missing required parameter: '${this.part}'.`;
         throw new ApiError('missing_required_parameter', message, { param: this.part });
       }
-      return await this.storing;
+      return await Promise.all(this.storing);
     } catch (error) {
       // Waits until the store has removed what it wrote.
-      await this.storing?.catch(() => {});
+      await Promise.allSettled(this.storing);
       throw error;
     } finally {
       signal.removeEventListener('abort', stop);
@@ -94,7 +125,8 @@ class UploadForm<Result> {
   }
 
   private listen(): void {
-    const tooMany = () => this.fail(malformed(`A form may have ${this.limits.parts} parts, and one file.`));
+    const files = this.part === 'files' ? 'each of them a file or a field' : 'and one file';
+    const tooMany = () => this.fail(malformed(`A form may have ${this.limits.parts} parts, ${files}.`));
     this.parser
       .on('file', (name, stream, filename, encoding, type) => this.onFile(name, stream, { filename, encoding, type }))
       .on('field', (name, value, _, isCut) => this.onField(name, value, isCut))
@@ -109,15 +141,16 @@ class UploadForm<Result> {
     stream.on('error', () => {});
     this.stream = stream;
     if (this.hasFailed) return void stream.destroy();
-    if (name !== this.part) {
+    if (name !== this.part && !(this.part === 'files' && name === 'files[]')) {
       const message = `The file must be in the part '${this.part}', not in ${quoteId(name)}.`;
       return this.fail(new ApiError('invalid_value', message, { param: this.part }));
     }
     if (!PLAIN_ENCODINGS.has(encoding))
       return this.fail(malformed(`Its part '${this.part}' is encoded, as few servers read.`));
     const content = this.fileContent(stream);
-    this.storing = this.store({ filename: filename ?? '', contentType: type, content, fields: this.fields });
-    this.storing.catch((error) => this.fail(error));
+    const stored = this.store({ filename: filename ?? '', contentType: type, content, fields: this.fields });
+    stored.catch((error) => this.fail(error));
+    this.storing.push(stored);
   }
 
   private onField(name: unknown, value: string, isCut: boolean): void {
@@ -135,7 +168,7 @@ class UploadForm<Result> {
     let length = 0;
     for await (const piece of stream) {
       length += piece.length;
-      if (length > this.limits.fileBytes) throw fileTooLarge(this.limits);
+      if (length > this.limits.fileBytes) throw fileTooLarge(this.limits, this.part === 'files' ? this.part : 'file');
       yield piece;
     }
     await this.parsed;
@@ -146,7 +179,8 @@ class UploadForm<Result> {
     for await (const piece of withAbortError(bytes)) {
       if (this.hasFailed) return;
       length += piece.byteLength;
-      if (length > maxFormBytes(this.limits)) throw fileTooLarge(this.limits);
+      if (length > maxFormBytes(this.limits))
+        throw fileTooLarge(this.limits, this.part === 'files' ? this.part : 'file');
       for (let at = 0; at < piece.byteLength; at += PIECE_BYTES) await this.write(piece.subarray(at, at + PIECE_BYTES));
       this.idle.refresh();
     }

@@ -1,9 +1,9 @@
 /** The running uploads: how many a tenant has, and how many bytes they have received. */
-import { type Activity, activity, type Running } from '../../engine/request/activity.ts';
-import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { exceedsQuota, type FileUsage, fileQuotaExceeded } from '../../ports/files/file-store.ts';
-import { ApiError } from '../../protocol/errors.ts';
-import type { FileLimits } from './limits.ts';
+import { type Activity, activity, type Running } from '../../../engine/request/activity.ts';
+import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
+import { exceedsQuota, type FileUsage, fileQuotaExceeded } from '../../../ports/files/file-store.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import type { UploadLimits } from './form-limits.ts';
 
 /** One upload. */
 export interface UploadSlot {
@@ -31,10 +31,10 @@ const NO_QUEUE = {
 /** The running uploads of one router, by tenant: they take room before they are stored. */
 export class UploadSlots {
   private readonly tenants = new Map<string, Tally>();
-  private readonly limits: FileLimits;
+  private readonly limits: UploadLimits;
   private readonly activity = activity(NO_QUEUE);
 
-  constructor(limits: FileLimits) {
+  constructor(limits: UploadLimits) {
     this.limits = limits;
   }
 

@@ -1,0 +1,58 @@
+/** Receives the form in which a client uploads a skill. */
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import type { FileUsage } from '../../ports/files/file-store.ts';
+import { skillIn } from '../../ports/skills/bundle.ts';
+import type { Skill, SkillFile } from '../../ports/skills/skill-source.ts';
+import { fileTooLarge, formType, maxFormBytes } from '../endpoint/forms/multipart.ts';
+import { type IncomingFile, NO_BYTES, receiveFiles } from '../endpoint/forms/upload-form.ts';
+import type { UploadSlot } from '../endpoint/forms/upload-slots.ts';
+import type { SkillsSettings } from './settings.ts';
+
+/** A skill that has arrived, and the fields beside it. */
+interface SkillForm {
+  readonly skill: Skill;
+  readonly fields: ReadonlyMap<string, string>;
+}
+
+/** The part of the form that holds the files. */
+export const SKILL_PARAM = 'files';
+
+/** Reads the form, whole: a zip, or the files of one folder. Throws an `ApiError` for one that is no skill, or too much. */
+export async function receiveSkill(request: EndpointRequest, settings: SkillsSettings): Promise<SkillForm> {
+  const { formParser, bundles, records, slots, skillLimits: limits } = settings;
+  const type = formType(request.headers);
+  if (Number(request.headers.get('content-length')) > maxFormBytes(limits.forms))
+    throw fileTooLarge(limits.forms, SKILL_PARAM);
+  const slot = slots.begin(request);
+  try {
+    const stored = await records.usage(request.scope);
+    slot.count(0, stored);
+    let fields: ReadonlyMap<string, string> = new Map();
+    const read = async (file: IncomingFile): Promise<SkillFile & { readonly type: string }> => {
+      fields = file.fields;
+      return { path: file.filename, type: file.contentType, data: await wholeFile(file, slot, stored) };
+    };
+    const place = { part: SKILL_PARAM, signal: slot.signal } as const;
+    const sent = await receiveFiles(request.bytes ?? NO_BYTES, formParser(type), limits.forms, read, place);
+    const [first] = sent;
+    const isZip = sent.length === 1 && first !== undefined && isZipFile(first.data);
+    const files = isZip ? await bundles.unpack(first.data, SKILL_PARAM) : sent;
+    return { skill: skillIn(files, limits.bundle, SKILL_PARAM), fields };
+  } finally {
+    slot.end();
+  }
+}
+
+async function wholeFile(file: IncomingFile, slot: UploadSlot, stored: FileUsage): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of file.content) {
+    slot.count(piece.byteLength, stored);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+/** Whether it begins as zips do; one file that does not is refused as a skill without its `SKILL.md`, or is one. */
+function isZipFile(data: Uint8Array): boolean {
+  return data[0] === 0x50 && data[1] === 0x4b;
+}

@@ -1,0 +1,265 @@
+/** Shells in sandboxes of the system: the programs of the host's /usr, and nothing else of it. */
+
+import { existsSync, lstatSync, readlinkSync } from 'node:fs';
+import { CONTAINER_FOLDER } from '../../ports/containers/container.ts';
+import { isFileName } from '../../ports/containers/file-name.ts';
+import { isLogger, type Logger, warner } from '../../ports/host/logger.ts';
+import { checkOptions, isObject, milliseconds, positiveInteger } from '../../ports/host/options-check.ts';
+import {
+  type CodeContainer,
+  type CodeRuntime,
+  type CommandRun,
+  ContainerLostError,
+} from '../../ports/hosted-tools/code-runtime.ts';
+import { serialQueue } from '../../ports/queues/serial-queue.ts';
+import { jsonIn } from '../../protocol/json/json-text.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { untilAborted } from '../../streams/until-aborted.ts';
+import { processLimits } from '../code-interpreter/runtimes/pyodide-runtime.ts';
+import { ALONE, probeSandbox } from '../code-interpreter/sandbox/bubblewrap.ts';
+import { inheritedDescriptors } from '../code-interpreter/sandbox/inherited-descriptors.ts';
+import { resolveIsolation } from '../code-interpreter/sandbox/isolation.ts';
+import type { Launch } from '../code-interpreter/sandbox/launch.ts';
+import { processPool } from '../code-interpreter/sandbox/pool.ts';
+import { type SandboxProcess, sandboxProcess } from '../code-interpreter/sandbox/sandbox-process.ts';
+import { shellFilter } from './shell-filter.ts';
+import { SHELL_RUNNER, type ShellQuestion, type ShellRunnerSettings } from './shell-runner.ts';
+
+/** The limits of one container; sizes are in bytes unless stated otherwise. */
+export interface ShellLimits {
+  /** The time of one command, in milliseconds, unless the model wants less. */
+  readonly runMs: number;
+  /** The memory of all of its processes together, in MiB, without its files. */
+  readonly memoryMb: number;
+  /** The size of `/mnt/data` and `/tmp` together, in MiB; they are in memory. */
+  readonly diskMb: number;
+  /** Processes and threads. */
+  readonly processes: number;
+  /** The limit for each of stdout and stderr of a command; the excess is cut off. */
+  readonly outputBytes: number;
+  /** The limit for all files that one command gives back, and for each file that is put there. */
+  readonly fileBytes: number;
+  /** How many files one command gives back. */
+  readonly files: number;
+}
+
+/** `undefined` means omitted. */
+export interface BubblewrapRuntimeOptions {
+  /**
+   * What one container may use. Default: `runMs` 60,000, `memoryMb` 512, `diskMb` 128, `processes` 64, `outputBytes` 1 MiB,
+   * `fileBytes` 10 MiB and `files` 64.
+   */
+  readonly limits?: Partial<ShellLimits> | undefined;
+  /** Containers kept ready. Default: 0. */
+  readonly warm?: number | undefined;
+  /** Containers at the same time, ready ones included; further calls wait. Default: 8. */
+  readonly maxContainers?: number | undefined;
+  /** Receives warnings for the host's log, such as that no container could be kept ready. Default: process warnings. */
+  readonly logger?: Logger | false | undefined;
+}
+
+const MIB = 1024 * 1024;
+const LIMITS: ShellLimits = {
+  ...{ runMs: 60_000, memoryMb: 512, diskMb: 128, processes: 64 },
+  ...{ outputBytes: MIB, fileBytes: 10 * MIB, files: 64 },
+};
+const OWNER = 'bubblewrapRuntime';
+const NODE = '/node';
+const WRITABLE = '/mnt';
+/** What the runner itself has: Node's threads, and bubblewrap's process. */
+const OWN_THREADS = 32;
+const MAX_FILES = 50_000;
+/** What the runner has to end a command and to read its files. */
+const GRACE_MS = 15_000;
+/** The end of a command that escaped every other limit. */
+const CPU_SECONDS = 3600;
+/** The folders of the root that lead into `/usr`, or are folders of their own on older systems. */
+const ROOT_FOLDERS = ['/bin', '/sbin', '/lib', '/lib64'];
+
+/**
+ * Runs commands in the folder `/mnt/data`, with the programs of the host's `/usr` but for `/usr/local`, in a sandbox without network and without any other file of the
+ * host. Needs Linux and the program `bwrap`, and throws if it is not installed. docs/security.md lists what it protects against
+ * and what it does not.
+ *
+ * @example
+ * ```ts
+ * import { responsesRouter } from 'express-open-responses';
+ * import { bubblewrapRuntime, shell } from 'express-open-responses/shell';
+ *
+ * const runtime = bubblewrapRuntime({ limits: { runMs: 20_000 } });
+ * const router = responsesRouter({ tools: shell({ runtime }) });
+ * ```
+ */
+export function bubblewrapRuntime(options: BubblewrapRuntimeOptions = {}): CodeRuntime {
+  checkOptions(OWNER, options, {
+    limits: isObject,
+    warm: (value) => (Number.isInteger(value) && Number(value) >= 0) || 'a whole number from 0',
+    maxContainers: positiveInteger,
+    logger: isLogger,
+  });
+  const { limits: given = {}, warm = 0, maxContainers = 8, logger } = options;
+  checkOptions(
+    `${OWNER}: limits`,
+    given,
+    Object.fromEntries(Object.keys(LIMITS).map((name) => [name, name.endsWith('Ms') ? milliseconds : positiveInteger])),
+  );
+  const limits: ShellLimits = {
+    ...LIMITS,
+    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+  };
+  const isolation = resolveIsolation('bubblewrap', undefined, OWNER);
+  // The cast: that isolation has a program.
+  const { program, arch } = isolation as Extract<typeof isolation, { readonly name: 'bubblewrap' }>;
+  const warn = warner(logger);
+  const filter = shellFilter(arch);
+  let probe: Promise<void> | undefined;
+
+  async function start(signal: AbortSignal): Promise<SandboxProcess> {
+    // Success is remembered; a refusal is tested again, because it may change.
+    probe ??= probeSandbox(program, [...sandboxArgs(program, limits), '/bin/sh', '-c', 'exit 0'], filter);
+    await probe.catch((error: unknown) => {
+      probe = undefined;
+      throw error;
+    });
+    signal.throwIfAborted();
+    const process = sandboxProcess(await shellLaunch(program, limits, filter), {
+      ...processLimits(limits),
+      threads: limits.processes + OWN_THREADS,
+      inodes: { path: WRITABLE, most: MAX_FILES },
+    });
+    try {
+      await untilAborted(signal, () => process.ready);
+      return process;
+    } catch (error) {
+      process.end();
+      throw error;
+    }
+  }
+
+  const pool = processPool({
+    start,
+    warm: Math.min(warm, maxContainers),
+    max: maxContainers,
+    onFailure: (error) => warn(`${OWNER}: no container could be kept ready: ${error}`),
+  });
+  return {
+    name: 'bubblewrap',
+    runsCode: false,
+    runsCommands: true,
+    memoryBytes: limits.memoryMb * MIB,
+    fileBytes: limits.fileBytes,
+    create: async (signal, tenant = '') => new ShellContainer(await pool.take(signal, tenant), limits),
+    close: () => pool.close(),
+  };
+}
+
+/** Nothing is writable but one file system in memory, of a limited size. */
+function sandboxArgs(program: string, { diskMb }: ShellLimits): readonly string[] {
+  const root = ROOT_FOLDERS.filter((path) => existsSync(path)).flatMap((path) =>
+    lstatSync(path).isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path],
+  );
+  return [
+    ['env', '-i', program, ...ALONE, '--ro-bind', '/usr', '/usr', ...root],
+    // What hosts install by hand may hold secrets.
+    existsSync('/usr/local') ? ['--tmpfs', '/usr/local', '--remount-ro', '/usr/local'] : [],
+    existsSync('/etc/alternatives') ? ['--ro-bind', '/etc/alternatives', '/etc/alternatives'] : [],
+    existsSync('/etc/ld.so.cache') ? ['--ro-bind', '/etc/ld.so.cache', '/etc/ld.so.cache'] : [],
+    ['--ro-bind', process.execPath, NODE, '--proc', '/proc', '--dev', '/dev', '--remount-ro', '/dev'],
+    ['--size', String(diskMb * MIB), '--tmpfs', WRITABLE, '--dir', CONTAINER_FOLDER, '--dir', `${WRITABLE}/tmp`],
+    ['--symlink', `${WRITABLE}/tmp`.slice(1), '/tmp', '--remount-ro', '/', '--chdir', '/', '--'],
+  ].flat();
+}
+
+async function shellLaunch(program: string, limits: ShellLimits, filter: Uint8Array): Promise<Launch> {
+  const { processes, memoryMb, diskMb, outputBytes, fileBytes, files } = limits;
+  // A shell that cannot set a limit runs nothing; it is `-p` in some that `-u` is in others.
+  const limit = [
+    `ulimit -c 0 && ulimit -d ${memoryMb * 1024} && ulimit -f ${diskMb * 2048} && ulimit -n 256 && ulimit -t ${CPU_SECONDS}`,
+    `{ ulimit -u ${processes + OWN_THREADS} 2>/dev/null || ulimit -p ${processes + OWN_THREADS}; }`,
+  ];
+  const inside: ShellRunnerSettings = {
+    folder: CONTAINER_FOLDER,
+    shell: existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh',
+    env: {
+      ...{ PATH: '/usr/bin:/usr/sbin:/bin:/sbin', HOME: CONTAINER_FOLDER, USER: 'nobody', LANG: 'C.UTF-8' },
+      ...{ TMPDIR: '/tmp', PYTHONDONTWRITEBYTECODE: '1' },
+    },
+    limits: `${limit.join(' && ')} || exit 126; `,
+    ...{ outputBytes, fileBytes, files },
+  };
+  const node = [NODE, '--no-warnings', '--max-old-space-size=256', '-e', SHELL_RUNNER, JSON.stringify(inside)];
+  const [command = '', ...args] = ['/usr/bin/env', ...sandboxArgs(program, limits).slice(1), ...node];
+  const inherited = await inheritedDescriptors();
+  return { command, args, filter, hasFamily: true, diesWithHost: true, ownNetwork: true, inherited };
+}
+
+/** A container whose commands share files, and nothing else. */
+class ShellContainer implements CodeContainer {
+  private readonly process: SandboxProcess;
+  private readonly limits: ShellLimits;
+  private readonly enqueue = serialQueue();
+
+  constructor(process: SandboxProcess, limits: ShellLimits) {
+    this.process = process;
+    this.limits = limits;
+  }
+
+  get alive(): boolean {
+    return !this.process.life.aborted;
+  }
+
+  async run(): Promise<never> {
+    throw new Error('The containers of a shell run no Python by themselves.');
+  }
+
+  exec(
+    { command, timeoutMs, outputBytes = this.limits.outputBytes }: Parameters<NonNullable<CodeContainer['exec']>>[0],
+    signal: AbortSignal,
+  ): Promise<CommandRun> {
+    const time = Math.min(timeoutMs ?? this.limits.runMs, this.limits.runMs);
+    const question: ShellQuestion = { command, timeoutMs: time, outputBytes };
+    return untilAborted(signal, () =>
+      this.enqueue(async () => {
+        const { texts, files } = await this.ask(question, time + GRACE_MS, signal);
+        const result = jsonIn(texts.result ?? '');
+        if (texts.refused !== undefined || !isRecord(result)) {
+          this.process.end();
+          throw new ContainerLostError('crash', 'The command broke its container, which is gone.');
+        }
+        const { exitCode, removed } = result;
+        return {
+          ...{ stdout: texts.stdout ?? '', stderr: texts.stderr ?? '' },
+          exitCode: typeof exitCode === 'number' && Number.isInteger(exitCode) ? exitCode : undefined,
+          files: files.filter(({ name }) => isFileName(name)),
+          removed: Array.isArray(removed) ? removed.filter((name) => typeof name === 'string') : [],
+        };
+      }),
+    );
+  }
+
+  async put({ name, data }: { readonly name: string; readonly data: Uint8Array }): Promise<void> {
+    const { fileBytes, runMs } = this.limits;
+    if (!isFileName(name)) throw new TypeError(`A file in a container cannot be named ${JSON.stringify(name)}.`);
+    if (data.byteLength > fileBytes)
+      throw new RangeError(`The file '${name}' has ${data.byteLength} bytes; a container takes at most ${fileBytes}.`);
+    const fields = [['name', Buffer.from(name)] as const, ['data', Buffer.from(data)] as const];
+    await this.enqueue(async () => {
+      const { refused } = (await this.process.request(fields, runMs, new AbortController().signal)).texts;
+      if (refused !== undefined) throw new Error(`The file '${name}' could not be put there: ${refused}`);
+    });
+  }
+
+  async remove(name: string): Promise<void> {
+    if (!isFileName(name)) return;
+    await this.enqueue(() => this.ask({ remove: name }, this.limits.runMs, new AbortController().signal));
+  }
+
+  async close(): Promise<void> {
+    this.process.end();
+    await this.process.gone;
+  }
+
+  private ask(question: ShellQuestion, timeoutMs: number, signal: AbortSignal) {
+    return this.process.request([['code', Buffer.from(JSON.stringify(question))]], timeoutMs, signal);
+  }
+}

@@ -1,0 +1,242 @@
+/** Containers over both shelves: what outlives a process, what makes way, and what expires. */
+import { jest } from '@jest/globals';
+import { type ContainersOptions, containers } from '../../../src/containers.ts';
+import { memoryFiles } from '../../../src/files.ts';
+import { javascriptRuntime } from '../../tools/code-interpreter/interpreter.ts';
+
+const NEVER = new AbortController().signal;
+
+function setUp(options: Partial<ContainersOptions> = {}) {
+  const runtime = javascriptRuntime();
+  const kept = containers({ runtime, ...options });
+  const run = (id: string, code: string, scope = 's') => kept.run({ scope, id }, code, [], NEVER);
+  const names = async (id: string, scope = 's') => (await kept.files({ scope, id })).map(({ name }) => name);
+  return { kept, run, names };
+}
+
+async function textOf(content: AsyncIterable<Uint8Array> | undefined): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of content ?? []) pieces.push(piece);
+  return Buffer.concat(pieces).toString();
+}
+
+async function* bytes(text: string) {
+  yield Buffer.from(text);
+}
+
+describe.each([
+  ['in memory', () => ({})],
+  ['in a store of files', () => ({ storage: memoryFiles() })],
+] as const)('containers %s', (_name, storage) => {
+  it('[E-01] keep what code wrote, by tenant and id, with one id for each name', async () => {
+    const { kept, run, names } = setUp(storage());
+    const { written } = await run('cntr_a', "write('a.txt', 'one'); write('b/c.txt', 'two')");
+    await run('cntr_a', "write('a.txt', 'three')");
+    await run('cntr_a', "write('z.txt', '')", 't');
+    expect([await names('cntr_a'), await names('cntr_a', 't')]).toEqual([['b/c.txt', 'a.txt'], ['z.txt']]);
+    const file = (await kept.files({ scope: 's', id: 'cntr_a' })).find(({ name }) => name === 'a.txt');
+    expect(file).toMatchObject({ id: written[0]?.id, bytes: 5, source: 'assistant' });
+    if (file) expect(await textOf(await kept.readFile({ scope: 's', id: 'cntr_a' }, file))).toBe('three');
+    expect(await kept.usage('s')).toMatchObject({ containers: 1, running: 1 });
+    await kept.close();
+  });
+
+  it('[E-01] give a process that begins anew the files of the one that made way', async () => {
+    const { kept, run } = setUp({ ...storage(), max: 1 });
+    await run('cntr_a', "write('a.txt', 'kept'); x = 1");
+    await run('cntr_b', '1');
+    expect(await run('cntr_a', "read('a.txt') + typeof x")).toMatchObject({
+      result: 'keptundefined',
+      fresh: true,
+      restored: 1,
+    });
+    await kept.close();
+  });
+
+  it('[E-01] let the longest idle container of a tool make way for a new one, and for files', async () => {
+    const { kept, run, names } = setUp({ ...storage(), quota: { containers: 2, bytes: 1000 } });
+    for (const id of ['cntr_a', 'cntr_b', 'cntr_c']) await run(id, "write('a.txt', 'x'.repeat(300))");
+    expect((await kept.list('s')).map(({ id }) => id)).toEqual(['cntr_b', 'cntr_c']);
+    await run('cntr_c', "write('b.txt', 'x'.repeat(650))");
+    expect([(await kept.list('s')).map(({ id }) => id), await names('cntr_c')]).toEqual([
+      ['cntr_c'],
+      ['a.txt', 'b.txt'],
+    ]);
+    const { unkept, written } = await run('cntr_c', "write('c.txt', 'x'.repeat(400)); write('d.txt', 'd')");
+    expect([unkept, written.map(({ name }) => name)]).toEqual([['c.txt'], ['d.txt']]);
+    await kept.close();
+  });
+
+  it('[E-01] forget the files of what has expired, and begin anew under the same id', async () => {
+    const now = jest.spyOn(Date, 'now');
+    try {
+      const { kept, run } = setUp({ ...storage(), idleMs: 60_000 });
+      await run('cntr_a', "write('a.txt', 'x')");
+      const at = Date.now();
+      now.mockReturnValue(at + 61_000);
+      expect(await kept.find({ scope: 's', id: 'cntr_a' })).toMatchObject({ status: 'expired' });
+      await expect(kept.files({ scope: 's', id: 'cntr_a' })).rejects.toMatchObject({ code: 'container_expired' });
+      expect(await run('cntr_a', 'names()')).toMatchObject({ result: '', fresh: true, restored: 0 });
+      expect(await kept.find({ scope: 's', id: 'cntr_a' })).toMatchObject({ status: 'running' });
+      await kept.close();
+    } finally {
+      now.mockRestore();
+    }
+  });
+
+  it('[E-01] end what runs in a container that is removed, and keep nothing of it', async () => {
+    const { kept, run } = setUp(storage());
+    const running = run('cntr_a', 'hang()').catch(() => 'ended');
+    const key = { scope: 's', id: 'cntr_a' };
+    while (!(await kept.find(key))) await new Promise(setImmediate);
+    expect([await kept.remove(key), await kept.remove(key), await kept.find(key)]).toEqual([true, false, undefined]);
+    await kept.close();
+    void running;
+  });
+
+  it('[E-01] keep no more in one container than a new process has room for', async () => {
+    const { kept, run, names } = setUp({ ...storage(), quota: { containerBytes: 100 } });
+    const key = await kept.create('s', { name: 'n' });
+    const put = (name: string, text: string) => kept.putFile(key, { name, source: 'user', content: bytes(text) });
+    await put('a', 'x'.repeat(60));
+    await expect(put('b', 'x'.repeat(60))).rejects.toMatchObject({ code: 'file_quota_exceeded' });
+    await put('a', 'x'.repeat(70));
+    expect(await run(key.id, "write('c', 'x'.repeat(40)); write('d', 'd')")).toMatchObject({ unkept: ['c'] });
+    expect(await names(key.id)).toEqual(['a', 'd']);
+    await kept.close();
+  });
+
+  it('[E-01] keep nothing that code writes into a container which is deleted meanwhile, and let no other make way for it', async () => {
+    const runtime = javascriptRuntime();
+    let goOn = () => {};
+    const deleted = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const slow = {
+      ...runtime,
+      async create(...args: Parameters<typeof runtime.create>) {
+        const container = await runtime.create(...args);
+        const run: typeof container.run = async (code, signal) => {
+          const result = await container.run(code, signal);
+          if (code.includes('late')) await deleted;
+          return result;
+        };
+        return { ...container, run, alive: true };
+      },
+    };
+    const { kept, run, names } = setUp({ ...storage(), runtime: slow });
+    await run('cntr_idle', "write('a', 'x')");
+    const late = run('cntr_a', "write('late', 'x')");
+    const key = { scope: 's', id: 'cntr_a' };
+    while (!(await kept.find(key))) await new Promise(setImmediate);
+    await kept.remove(key);
+    goOn();
+    await late.catch(() => {});
+    expect([await names('cntr_idle'), await kept.find(key), (await kept.usage('s')).files]).toEqual([
+      ['a'],
+      undefined,
+      1,
+    ]);
+    await kept.close();
+  });
+
+  it.each(['../a', 'a/../b', '/a', 'a//b', 'a\\b', '', '.', 'a\nb', 'a'.repeat(2000)])(
+    '[E-01] take no file named %j',
+    async (name) => {
+      const { kept } = setUp(storage());
+      const key = await kept.create('s', { name: 'n' });
+      await expect(kept.putFile(key, { name, source: 'user', content: bytes('x') })).rejects.toMatchObject({
+        code: 'invalid_value',
+      });
+      await kept.close();
+    },
+  );
+
+  it('[E-01] keep nothing of an upload that breaks off', async () => {
+    const { kept, names } = setUp(storage());
+    const key = await kept.create('s', { name: 'n' });
+    async function* broken() {
+      yield Buffer.from('begin');
+      throw new Error('broken');
+    }
+    await expect(kept.putFile(key, { name: 'a', source: 'user', content: broken() })).rejects.toThrow();
+    expect([await names(key.id), await kept.usage('s')]).toEqual([
+      [],
+      { containers: 1, running: 0, files: 0, bytes: 0 },
+    ]);
+    await kept.close();
+  });
+
+  it('[E-01] store nothing for a tenant that is unknown', async () => {
+    const { kept, run } = setUp(storage());
+    const { defaultScope } = await import('../../../src/ports/scope.ts');
+    const scope = defaultScope(new Headers({ cookie: 'a=b' }));
+    expect(await run('cntr_a', "write('a', 'x'); 1", scope)).toMatchObject({ result: '1', written: [] });
+    expect([await kept.list(scope), await kept.find({ scope, id: 'cntr_a' })]).toEqual([[], undefined]);
+    await expect(kept.create(scope, { name: 'n' })).rejects.toMatchObject({ code: 'tenant_unknown' });
+    await kept.close();
+  });
+
+  it('[E-01] tell those who watch what ran, until they stop', async () => {
+    const { kept, run } = setUp(storage());
+    const seen: unknown[] = [];
+    const stop = kept.watch((use) => seen.push(use));
+    await run('cntr_a', "print('out'); write('a', 'x'); 7");
+    await expect(run('cntr_a', 'die()')).rejects.toThrow('memory');
+    stop();
+    await run('cntr_a', '1');
+    expect(seen).toMatchObject([
+      { scope: 's', id: 'cntr_a', kind: 'code', stdout: 'out\n', result: '7', error: undefined, files: ['a'] },
+      { kind: 'code', input: 'die()', error: expect.stringContaining('memory'), files: [] },
+    ]);
+    await kept.close();
+  });
+});
+
+describe('containers in a store of files', () => {
+  it('[E-01] outlive the process that made them, with their terms, and are found by others', async () => {
+    const storage = memoryFiles();
+    const one = setUp({ storage });
+    const wanted = { name: 'mine', expiresAfterMs: 3_600_000, memoryLimit: '4g' } as const;
+    const made = await one.kept.create('s', wanted);
+    await one.run(made.id, "write('a.txt', 'kept')");
+    await one.kept.close();
+    const two = setUp({ storage });
+    expect(await two.kept.find(made)).toMatchObject({ ...wanted, origin: 'client', createdAt: made.createdAt });
+    expect(await two.run(made.id, "read('a.txt')")).toMatchObject({ result: 'kept', fresh: true, restored: 1 });
+    expect((await two.kept.list('t')).length).toBe(0);
+    expect([one.kept.isDurable, await two.kept.remove(made)]).toEqual([true, true]);
+    // Nothing of it stays, and none of it was among the tenant's uploaded files.
+    expect(await Promise.all(['s', 't'].map((scope) => storage.usage(scope)))).toEqual([
+      { files: 0, bytes: 0 },
+      { files: 0, bytes: 0 },
+    ]);
+    await two.kept.close();
+  });
+});
+
+describe('containers in memory', () => {
+  it('[E-01] stay within their bytes, whoever asks for more: what is idle for longest makes way', async () => {
+    const { kept, run, names } = setUp({ quota: { memoryBytes: 1000, memoryContainers: 3 } });
+    for (const scope of ['a', 'b', 'c', 'd']) await run('cntr_x', "write('a.txt', 'x'.repeat(300))", scope);
+    expect(await kept.find({ scope: 'a', id: 'cntr_x' })).toBeUndefined();
+    await run('cntr_x', "write('b.txt', 'x'.repeat(300))", 'd');
+    expect(await kept.find({ scope: 'b', id: 'cntr_x' })).toBeUndefined();
+    expect(await names('cntr_x', 'd')).toEqual(['a.txt', 'b.txt']);
+    await kept.close();
+  });
+
+  it('[E-01] drop the files of what expires, although nobody asks for it', async () => {
+    jest.useFakeTimers();
+    try {
+      const { kept, run } = setUp({ idleMs: 60_000 });
+      await run('cntr_a', "write('a.txt', 'xyz')");
+      expect((await kept.usage('s')).bytes).toBe(3);
+      await jest.advanceTimersByTimeAsync(120_000);
+      expect([(await kept.usage('s')).bytes, jest.getTimerCount()]).toEqual([0, 0]);
+      await kept.close();
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+});
