@@ -8,10 +8,7 @@ import { settingsStore } from './options/settings-store.ts';
 
 /** What differs between hosts; `store` is as requests see it. */
 interface HostParts
-  extends Pick<
-    ApiHost,
-    'forgetFile' | 'endpointAt' | 'secret' | 'webhooks' | 'toolsOf' | 'approval' | 'guards'
-  > {
+  extends Pick<ApiHost, 'forgetFile' | 'endpointAt' | 'secret' | 'webhooks' | 'toolsOf' | 'approval' | 'guards'> {
   readonly store: ResponseStore | undefined;
 }
 

@@ -90,15 +90,11 @@ export class CacheBudget {
         ? this.caches.map((cache) => cache.oldest())
         : own;
       // From the cache whose oldest value has gone unchanged for the longest.
-      let place = 0;
-      for (const [index, entry] of entries.entries()) if (rankOf(entry) < rankOf(entries[place])) place = index;
+      const ranks = entries.map((entry) => entry?.rank ?? Number.POSITIVE_INFINITY);
+      const place = ranks.indexOf(Math.min(...ranks));
       this.caches[place]?.drop(entries[place]);
     }
   }
-}
-
-function rankOf(entry: CacheEntry<unknown> | undefined): number {
-  return entry?.rank ?? Number.POSITIVE_INFINITY;
 }
 
 /** The place of a value among those of its tenant. */
@@ -153,14 +149,14 @@ class BoundedCache<Value> implements Cache<Value> {
     const found = this.values.get(key);
     if (!found) return undefined;
     if (found.expiresAt > this.budget.now()) return found.value;
-    this.removeEntry(found);
+    this.drop(found);
     return undefined;
   }
 
   put(key: string, value: Value, terms: EntryTerms): void {
     this.budget.checkFits(terms);
     const earlier = this.values.get(key);
-    if (earlier) this.removeEntry(earlier);
+    if (earlier) this.drop(earlier);
     const entry = new CacheEntry(key, value, terms, this.budget.add(terms));
     this.values.set(key, entry);
     this.order.add(entry);
@@ -174,7 +170,7 @@ class BoundedCache<Value> implements Cache<Value> {
   remove(key: string): boolean {
     const found = this.values.get(key);
     if (!found) return false;
-    this.removeEntry(found);
+    this.drop(found);
     return found.expiresAt > this.budget.now();
   }
 
@@ -188,7 +184,7 @@ class BoundedCache<Value> implements Cache<Value> {
   /** Drops the values at the oldest end that expired, and those beyond the limit. */
   trim(time: number): void {
     const { order, maxValues } = this;
-    for (let { first } = order; first && first.expiresAt <= time; { first } = order) this.removeEntry(first);
+    for (let { first } = order; first && first.expiresAt <= time; { first } = order) this.drop(first);
     while (order.size > maxValues) {
       const own = this.oldest(this.shares.largest());
       this.drop(this.budget.isNewest(own) ? order.first : own);
@@ -201,10 +197,7 @@ class BoundedCache<Value> implements Cache<Value> {
   }
 
   drop(entry: CacheEntry<Value> | undefined): void {
-    if (entry) this.removeEntry(entry);
-  }
-
-  private removeEntry(entry: CacheEntry<Value>): void {
+    if (!entry) return;
     const { tenant, key, place } = entry;
     this.budget.remove(entry);
     this.values.delete(key);

@@ -128,6 +128,9 @@ function sampling(
   });
 }
 
+/** Those that take `max_uses`; other tools, such as that which runs code, have no limit. */
+const WEB_TOOL = /^web_/;
+
 /**
  * The API accepts each name once; the request's own tools win, because the client knows them. Without those that the request
  * does not allow.
@@ -142,8 +145,8 @@ function allowedServerTools(
   const refuse = ({ name }: ServerTool) => drop(`the server tool '${name}' where the request does not allow it`);
   const isForbidden = ({ type }: ServerTool) =>
     allowedTools !== undefined ||
-    (externalWebAccess === false && isWebTool(type)) ||
-    (maxToolCalls !== undefined && !isWebTool(type));
+    (externalWebAccess === false && WEB_TOOL.test(type)) ||
+    (maxToolCalls !== undefined && !WEB_TOOL.test(type));
   const free = own.filter(({ name }) => !taken.has(name));
   for (const tool of free.filter(isForbidden)) refuse(tool);
   const allowed = free.filter((tool) => !isForbidden(tool));
@@ -158,11 +161,6 @@ function allowedServerTools(
     refuse(tool);
     return [];
   });
-}
-
-/** Whether it takes `max_uses`; other tools, such as that which runs code, have no limit. */
-function isWebTool(type: string): boolean {
-  return type.startsWith('web_');
 }
 
 /** The API refuses tool calls in the history without `tools`, so those tools are declared when the request has none. */
