@@ -19,7 +19,8 @@ export function handle(endpoint: Endpoint, scope?: Scope): RequestHandler {
 export function handleBytes(endpoint: Endpoint, owner: string, scope?: Scope): RequestHandler {
   return function bytesHandler(req, res, next) {
     // JSON that another handler has parsed is as good as its bytes.
-    if (req.readableEnded && isRecord(req.body)) return answerRequest(endpoint, req, res, next, scope);
+    if (req.readableEnded && req.is('application/json') && isRecord(req.body))
+      return answerRequest(endpoint, req, res, next, scope);
     if (req.readableEnded)
       return next(new TypeError(`${owner}: another handler has read the body already; mount ${owner} before it`));
     discardRest(req, res);
