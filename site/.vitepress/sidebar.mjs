@@ -20,7 +20,17 @@ const SECTIONS = {
     'model-servers',
     'upstreams',
   ],
-  Tools: ['tools', 'mcp', 'remote-mcp', 'web-search', 'code-interpreter', 'shell', 'containers', 'programs', 'image-generation'],
+  Tools: [
+    'tools',
+    'mcp',
+    'remote-mcp',
+    'web-search',
+    'code-interpreter',
+    'shell',
+    'containers',
+    'programs',
+    'image-generation',
+  ],
   'The APIs': [
     'endpoints',
     'messages',

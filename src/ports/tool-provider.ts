@@ -1,5 +1,12 @@
 /** The port to a provider of tools that the server runs itself, and the host's policy on which of them need the user's approval. */
-import type { CodeOutput, FilePassage, GeneratedImage, ShellOutput, WebResult, WrittenFile } from '../protocol/items.ts';
+import type {
+  CodeOutput,
+  FilePassage,
+  GeneratedImage,
+  ShellOutput,
+  WebResult,
+  WrittenFile,
+} from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import { isRecord } from '../protocol/record.ts';
 import type { ProgramRuntime } from './programs/program-runtime.ts';

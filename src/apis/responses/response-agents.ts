@@ -4,8 +4,8 @@ import { type AgentLimits, AgentTree, agentNames } from '../../engine/agents/age
 import { AgentsTurn, type InjectFailure, type SharedByAgents } from '../../engine/agents/agents-turn.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { CallCount } from '../../engine/tools/rounds.ts';
-import type { Turn } from '../../engine/turn/run-turn.ts';
 import type { Workspaces } from '../../engine/tools/workspace.ts';
+import type { Turn } from '../../engine/turn/run-turn.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { Item } from '../../protocol/items.ts';
 import { itemOwners, ROOT_AGENT } from '../../protocol/tool-calls/agent-items.ts';
@@ -43,7 +43,16 @@ export class ResponseAgents {
       prepared: { ...prepared, answers: { ...answers, approved } },
       join: (turn, workspaces) => {
         const { limits, settings, stop, counted } = this;
-        const sources = { prepared: asked, settings, limits, workspaces, call: turn.call, stop, counted, now: turn.now };
+        const sources = {
+          prepared: asked,
+          settings,
+          limits,
+          workspaces,
+          call: turn.call,
+          stop,
+          counted,
+          now: turn.now,
+        };
         const agents = sharedByAgents(tree, sources);
         const runBy = (whole: Turn) => {
           this.running = new AgentsTurn(whole, agents);

@@ -5,13 +5,7 @@ import type { Item } from '../../protocol/items.ts';
 import { plainText } from '../../protocol/record.ts';
 import { isCallOutput, isClientCall } from '../../protocol/tool-calls/kinds.ts';
 import { callingProgram } from '../../protocol/tool-calls/program-call.ts';
-import {
-  approvalRequestId,
-  type CallRecord,
-  callRecord,
-  callResult,
-  type ReadToolName,
-} from './call-records.ts';
+import { approvalRequestId, type CallRecord, callRecord, callResult, type ReadToolName } from './call-records.ts';
 import type { Fingerprints } from './fingerprint.ts';
 
 /** A program that goes on in this turn. */

@@ -1,12 +1,7 @@
 /** The programs of one turn: begins them, gives them what their calls have come to, and repeats what they did in earlier requests. */
 
 import { isDeepStrictEqual } from 'node:util';
-import type {
-  ProgramCall,
-  ProgramRuntime,
-  ProgramStep,
-  RunningProgram,
-} from '../../ports/programs/program-runtime.ts';
+import type { ProgramCall, ProgramRuntime, ProgramStep, RunningProgram } from '../../ports/programs/program-runtime.ts';
 import type { Item, OutputItem, ToolCallResult } from '../../protocol/items.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
 import { plainText, thrownText } from '../../protocol/record.ts';

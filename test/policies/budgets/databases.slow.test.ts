@@ -5,10 +5,10 @@ import pg from 'pg';
 import { RateLimiterPostgres, RateLimiterRedis } from 'rate-limiter-flexible';
 import { type PointLimiter, type TokenBudget, tokenBudget } from '../../../src/policies/budgets/index.ts';
 import { NO_USAGE } from '../../../src/protocol/events.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 import { describePostgres, startPostgres } from '../../support/postgres-server.ts';
 import { describeRedis, startRedis } from '../../support/redis-server.ts';
 import type { Service } from '../../support/services.ts';
-import { PATIENCE_MS } from '../../support/patience.ts';
 import { openPerSuite } from '../../support/suite-resources.ts';
 
 /** How long the database hangs, in milliseconds. */

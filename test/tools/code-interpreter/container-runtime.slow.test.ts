@@ -53,7 +53,12 @@ describeWith(PYTHON, 'Python')('[B-39] containerRuntime, over Python of this mac
         const run = await container.exec?.({ command, timeoutMs }, NEVER);
         return [run?.stdout, run?.stderr, run?.exitCode, run?.files.map(({ name }) => name)];
       };
-      expect(await exec('echo "out ü"; echo err >&2; echo 1 > a.txt; exit 3')).toEqual(['out ü\n', 'err\n', 3, ['a.txt']]);
+      expect(await exec('echo "out ü"; echo err >&2; echo 1 > a.txt; exit 3')).toEqual([
+        'out ü\n',
+        'err\n',
+        3,
+        ['a.txt'],
+      ]);
       expect(await exec(['cat', 'a.txt'])).toEqual(['1\n', '', 0, []]);
       expect(await exec('kill -9 $$')).toEqual(['', '', 137, []]);
       expect(await exec('echo a; sleep 100', 200)).toEqual(['a\n', '', undefined, []]);
