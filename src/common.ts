@@ -112,6 +112,7 @@ export type { FinishReason, ModelEvent, RawChunk, Usage, WireEvent } from './pro
 export type {
   Annotation,
   CodeOutput,
+  ShellOutput,
   ContainerFileCitation,
   FileCitation,
   FilePassage,

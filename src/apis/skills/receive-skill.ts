@@ -35,7 +35,8 @@ export async function receiveSkill(request: EndpointRequest, settings: SkillsSet
     const place = { part: SKILL_PARAM, signal: slot.signal } as const;
     const sent = await receiveFiles(request.bytes ?? NO_BYTES, formParser(type), limits.forms, read, place);
     const [first] = sent;
-    const isZip = sent.length === 1 && first !== undefined && isZipFile(first.data);
+    // One file that does not begin as zips do is refused as a skill without its `SKILL.md`, or is one.
+    const isZip = sent.length === 1 && first !== undefined && first.data[0] === 0x50 && first.data[1] === 0x4b;
     const files = isZip ? await bundles.unpack(first.data, SKILL_PARAM) : sent;
     return { skill: skillIn(files, limits.bundle, SKILL_PARAM), fields };
   } finally {
@@ -50,9 +51,4 @@ async function wholeFile(file: IncomingFile, slot: UploadSlot, stored: FileUsage
     pieces.push(piece);
   }
   return Buffer.concat(pieces);
-}
-
-/** Whether it begins as zips do; one file that does not is refused as a skill without its `SKILL.md`, or is one. */
-function isZipFile(data: Uint8Array): boolean {
-  return data[0] === 0x50 && data[1] === 0x4b;
 }

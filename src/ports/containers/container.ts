@@ -65,6 +65,7 @@ export interface ContainerFile {
   readonly bytes: number;
   /** When this content was written, in milliseconds since the epoch. */
   readonly createdAt: number;
+  /** Who put it there. */
   readonly source: ContainerFileSource;
   /** Another one for each content that the file has had. */
   readonly version: string;

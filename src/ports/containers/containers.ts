@@ -35,6 +35,7 @@ export interface ContainerUse extends ContainerKey {
   readonly input: string;
   /** What it printed. */
   readonly stdout: string;
+  /** What it printed as errors. */
   readonly stderr: string;
   /** The value of the last expression, or the exit code. */
   readonly result: string | undefined;

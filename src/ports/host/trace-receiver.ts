@@ -13,7 +13,9 @@ export interface AgentTrace {
 
 /** One step of a trace that has ended. */
 export interface AgentSpan {
+  /** The client's id, such as `span_0123…`. */
   readonly id: string;
+  /** The `id` of its trace. */
   readonly traceId: string;
   /** The span that it is a part of; null for none. */
   readonly parentId: string | null;
@@ -22,7 +24,10 @@ export interface AgentSpan {
   /** Likewise, and never earlier. */
   readonly endedAt: number;
   /** What the step was, such as `agent`, `function` or `response`, with its own fields. */
-  readonly data: JsonObject & { readonly type: string };
+  readonly data: JsonObject & {
+    /** The kind of step. */
+    readonly type: string;
+  };
   /** What it failed with; null if it did not. */
   readonly error: string | null;
   /** The response or chat completion that it stands for, as the client names it; undefined for none. */
@@ -31,7 +36,9 @@ export interface AgentSpan {
 
 /** What one request brings, of one tenant. */
 export interface TraceBatch {
+  /** The tenant. */
   readonly scope: string;
+  /** The traces that began, in the order of arrival. */
   readonly traces: readonly AgentTrace[];
   /** Those that have not arrived before. */
   readonly spans: readonly AgentSpan[];

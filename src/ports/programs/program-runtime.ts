@@ -32,7 +32,10 @@ export interface ProgramCallResult {
 
 /** How far a program has come: it waits for calls, of which there is at least one, or it has ended. */
 export type ProgramStep =
-  | { readonly calls: readonly ProgramCall[] }
+  | {
+      /** The calls that it waits for. */
+      readonly calls: readonly ProgramCall[];
+    }
   | {
       /** What it wrote. */
       readonly text: string;

@@ -12,11 +12,6 @@ export const ROOT_AGENT = '/root';
 /** How much of its parent's conversation a new agent is given: `all`, `none`, or the number of the user's last messages. */
 export type Fork = 'all' | 'none' | number;
 
-/** The name of the agent, as items have it; undefined for an item of nobody in particular. */
-function agentOfItem({ agent }: JsonObject): string | undefined {
-  return isRecord(agent) && typeof agent.agent_name === 'string' ? agent.agent_name : undefined;
-}
-
 /** Whether the item is of a conversation with several agents, and has not been gathered for one of them. */
 function isAgentItem(item: Item): boolean {
   if (item.type === 'multi_agent_call') return item.output === undefined;
@@ -69,7 +64,9 @@ export function itemOwners(items: readonly Item[]): readonly string[] {
       : item.type === 'mcp_approval_response'
         ? asking.get(item.approval_request_id)
         : undefined;
-    const owner = agentOfItem(item) ?? answered ?? ROOT_AGENT;
+    const { agent } = item;
+    const named = isRecord(agent) && typeof agent.agent_name === 'string' ? agent.agent_name : undefined;
+    const owner = named ?? answered ?? ROOT_AGENT;
     if (item.type === 'mcp_approval_request') asking.set(item.id, owner);
     else if (isClientAnsweredCall(item)) asking.set(item.call_id, owner);
     return owner;

@@ -23,6 +23,7 @@ export interface EgressResources {
 
 /** A request, and for whom it is sent: a tenant leaves one socket to each origin to the others. Default: one tenant for all. */
 export interface EgressInit extends RequestInit {
+  /** Whose request it is: the sockets of an origin are shared out among tenants. Default: one tenant for all. */
   readonly tenant?: string | undefined;
 }
 

@@ -44,19 +44,16 @@ export async function programRealm(): Promise<ProgramRealm> {
 /** The program, or nothing where its text is none: compiling runs nothing of it, so the error is the compiler's own. */
 function compiled(code: string, refuse: (error: string) => void): vm.Script | undefined {
   try {
-    return new vm.Script(`program(async () => {\n${withoutImport(code)}\n});`);
+    return new vm.Script(`program(async () => {\n${code.replace(IMPORT, ESCAPED_IMPORT)}\n});`);
   } catch (error) {
     refuse(`SyntaxError: ${error instanceof Error ? error.message : ''}`);
     return undefined;
   }
 }
 
-const IMPORT = /(?<![\\\w$])import(?![\w$])/g;
-
 /**
  * Node answers `import()` in any realm with promises and errors of its own. Written with an escape the word is the same in texts, patterns and
  * names, and no keyword any more.
  */
-function withoutImport(code: string): string {
-  return code.replace(IMPORT, '\\u0069mport');
-}
+const IMPORT = /(?<![\\\w$])import(?![\w$])/g;
+const ESCAPED_IMPORT = '\\u0069mport';
