@@ -112,7 +112,6 @@ export type { FinishReason, ModelEvent, RawChunk, Usage, WireEvent } from './pro
 export type {
   Annotation,
   CodeOutput,
-  ShellOutput,
   ContainerFileCitation,
   FileCitation,
   FilePassage,
@@ -120,6 +119,7 @@ export type {
   ImageDetails,
   Item,
   LogProb,
+  ShellOutput,
   TopLogProb,
   UrlCitation,
   UrlSource,

@@ -5,7 +5,6 @@ import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
 import type { PrepareSettings, ServerOfModels } from '../endpoint/prepare.ts';
-import { speaksMultiAgent } from './requested-agents.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import { type ApplyApprovalsSettings, applyApprovals } from './steps/apply-approvals.ts';
 import { guardInput } from './steps/guard-input.ts';
@@ -40,8 +39,7 @@ export async function prepareAnswerable(
   settings: PipelineSettings,
   note: (note: Note) => void,
 ): Promise<PreparedRequest> {
-  const speaksBeta = settings.multiAgent !== undefined && speaksMultiAgent(request.headers);
-  noteUnknownFields(request.body, note, speaksBeta ? 'multi_agent' : undefined);
+  noteUnknownFields(request, settings, note);
   const prepared = await prepareRequest(request, settings);
   refuseEmpty(prepared);
   return withoutTenant(prepared, request.body);

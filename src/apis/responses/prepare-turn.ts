@@ -13,9 +13,9 @@ import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds
 import { UNFILLED } from '../../streams/heartbeats.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
 import { noteReporter, requestHeartbeat, requestSilence } from '../endpoint/prepare.ts';
+import { type ResponseAgents, responseAgents } from './agents/response-agents.ts';
 import { turnPersister } from './persist-turn.ts';
 import { prepareAnswerable } from './pipeline.ts';
-import { type ResponseAgents, responseAgents } from './response-agents.ts';
 import { type ResponseStart, responseStart, type TurnDurability } from './response-start.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import { turnModel } from './turn-model.ts';

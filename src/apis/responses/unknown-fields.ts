@@ -1,10 +1,13 @@
 /** Notes the fields of a request that have no effect: those that the Responses API does not have, and some of OpenAI's own. */
 
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { lazily } from '../../protocol/json/lazy-schema.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isPresent, isRecord, recordsIn } from '../../protocol/record.ts';
 import { createSchema } from '../../protocol/responses/schema.ts';
 import { PROGRAMS } from '../../protocol/tool-calls/program-call.ts';
+import { speaksMultiAgent } from './agents/requested-agents.ts';
+import type { ResponsesApiSettings } from './settings.ts';
 
 /** OpenAI's fields without effect here, each with the value that asks for nothing, if there is one. */
 const WITHOUT_EFFECT: readonly { readonly path: readonly [string, string?]; readonly harmless?: unknown }[] = [
@@ -62,13 +65,18 @@ const MAX_NOTED = 8;
 const NAME_LENGTH = 64;
 
 /** Names the first few, and counts the others; null means omitted. `served` is a field that this request may have. */
-export function noteUnknownFields(body: unknown, note: (note: Note) => void, served?: string): void {
+export function noteUnknownFields(
+  { body, headers }: Pick<EndpointRequest, 'body' | 'headers'>,
+  { multiAgent }: Pick<ResponsesApiSettings, 'multiAgent'>,
+  note: (note: Note) => void,
+): void {
   // The first step validates it.
   if (!isRecord(body)) return;
   const known = knownFields();
+  const beta = multiAgent && speaksMultiAgent(headers) ? 'multi_agent' : undefined;
   let unknown = 0;
   for (const field in body) {
-    if (known.has(field) || field === served || body[field] === undefined || body[field] === null) continue;
+    if (known.has(field) || field === beta || body[field] === undefined || body[field] === null) continue;
     unknown += 1;
     if (unknown > MAX_NOTED) continue;
     const otherName = OTHER_NAMES.get(field);

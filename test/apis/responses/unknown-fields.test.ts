@@ -5,7 +5,7 @@ import type { Note } from '../../../src/protocol/note.ts';
 
 function notesOn(body: Readonly<Record<string, unknown>>): readonly string[] {
   const notes: Note[] = [];
-  noteUnknownFields(body, (note) => void notes.push(note));
+  noteUnknownFields({ body, headers: new Headers() }, {}, (note) => void notes.push(note));
   expect(new Set(notes.map(({ code }) => code)).size).toBeLessThan(2);
   return notes.map(({ message }) => message);
 }

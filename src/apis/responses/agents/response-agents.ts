@@ -1,19 +1,19 @@
 /** The agents of a response that has several: their tools, and what each of their turns is made of. */
 
-import { type AgentLimits, AgentTree, agentNames } from '../../engine/agents/agent-tree.ts';
-import { AgentsTurn, type InjectFailure, type SharedByAgents } from '../../engine/agents/agents-turn.ts';
-import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import type { CallCount } from '../../engine/tools/rounds.ts';
-import type { Workspaces } from '../../engine/tools/workspace.ts';
-import type { Turn } from '../../engine/turn/run-turn.ts';
-import { ApiError } from '../../protocol/errors.ts';
-import type { Item } from '../../protocol/items.ts';
-import { itemOwners, ROOT_AGENT } from '../../protocol/tool-calls/agent-items.ts';
-import { isCallOutput, isClientAnsweredCall } from '../../protocol/tool-calls/kinds.ts';
+import { type AgentLimits, AgentTree, agentNames } from '../../../engine/agents/agent-tree.ts';
+import { AgentsTurn, type InjectFailure, type SharedByAgents } from '../../../engine/agents/agents-turn.ts';
+import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
+import type { CallCount } from '../../../engine/tools/rounds.ts';
+import type { Workspaces } from '../../../engine/tools/workspace.ts';
+import type { Turn } from '../../../engine/turn/run-turn.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import type { Item } from '../../../protocol/items.ts';
+import { itemOwners, ROOT_AGENT } from '../../../protocol/tool-calls/agent-items.ts';
+import { isCallOutput, isClientAnsweredCall } from '../../../protocol/tool-calls/kinds.ts';
+import type { ResponsesApiSettings } from '../settings.ts';
+import type { PreparedRequest } from '../steps/request.ts';
 import { type AgentSettings, type AgentTurnSources, type Approved, agentTurn, withAgentTools } from './agent-turn.ts';
 import { requestedAgents } from './requested-agents.ts';
-import type { ResponsesApiSettings } from './settings.ts';
-import type { PreparedRequest } from './steps/request.ts';
 
 /** The agents of a response, from its request to its last turn. */
 export class ResponseAgents {

@@ -1,24 +1,24 @@
 /** One turn of an agent: its request to the model, its tools, and the limits that it shares with others. */
 
-import { agentInstructions, agentTools } from '../../engine/agents/agent-tools.ts';
-import type { AgentLimits, AgentTree } from '../../engine/agents/agent-tree.ts';
-import type { AgentTurnParts } from '../../engine/agents/agents-turn.ts';
-import type { MultiAgentSettings } from '../../engine/agents/settings.ts';
-import type { CallCount } from '../../engine/tools/rounds.ts';
-import { conversationForModel, toolDefinitions } from '../../engine/tools/toolset.ts';
-import type { Workspaces } from '../../engine/tools/workspace.ts';
-import type { Turn } from '../../engine/turn/run-turn.ts';
-import { ApiError } from '../../protocol/errors.ts';
-import { randomSeed } from '../../protocol/ids.ts';
-import type { ModelRequest } from '../../protocol/model-request.ts';
-import { ROOT_AGENT } from '../../protocol/tool-calls/agent-items.ts';
-import { UNFILLED } from '../../streams/heartbeats.ts';
-import { streamUntilAborted } from '../../streams/until-aborted-stream.ts';
-import type { ResponsesApiSettings } from './settings.ts';
-import type { PreparedRequest } from './steps/request.ts';
-import { turnModel } from './turn-model.ts';
-import { turnPlan } from './turn-plan.ts';
-import { turnTools } from './turn-tools.ts';
+import { agentInstructions, agentTools } from '../../../engine/agents/agent-tools.ts';
+import type { AgentLimits, AgentTree } from '../../../engine/agents/agent-tree.ts';
+import type { AgentTurnParts } from '../../../engine/agents/agents-turn.ts';
+import type { MultiAgentSettings } from '../../../engine/agents/settings.ts';
+import type { CallCount } from '../../../engine/tools/rounds.ts';
+import { conversationForModel, toolDefinitions } from '../../../engine/tools/toolset.ts';
+import type { Workspaces } from '../../../engine/tools/workspace.ts';
+import type { Turn } from '../../../engine/turn/run-turn.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import { randomSeed } from '../../../protocol/ids.ts';
+import type { ModelRequest } from '../../../protocol/model-request.ts';
+import { ROOT_AGENT } from '../../../protocol/tool-calls/agent-items.ts';
+import { UNFILLED } from '../../../streams/heartbeats.ts';
+import { streamUntilAborted } from '../../../streams/until-aborted-stream.ts';
+import type { ResponsesApiSettings } from '../settings.ts';
+import type { PreparedRequest } from '../steps/request.ts';
+import { turnModel } from '../turn-model.ts';
+import { turnPlan } from '../turn-plan.ts';
+import { turnTools } from '../turn-tools.ts';
 
 /** The settings where requests may have several agents. */
 export type AgentSettings = ResponsesApiSettings & { readonly multiAgent: MultiAgentSettings };

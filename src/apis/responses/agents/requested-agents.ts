@@ -1,10 +1,10 @@
 /** Whether a request wants several agents, and how many. */
 
-import type { AgentLimits } from '../../engine/agents/agent-tree.ts';
-import type { MultiAgentSettings } from '../../engine/agents/settings.ts';
-import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { ApiError } from '../../protocol/errors.ts';
-import { isPresent, isRecord } from '../../protocol/record.ts';
+import type { AgentLimits } from '../../../engine/agents/agent-tree.ts';
+import type { MultiAgentSettings } from '../../../engine/agents/settings.ts';
+import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import { isPresent, isRecord } from '../../../protocol/record.ts';
 
 const BETA = 'responses_multi_agent=v1';
 /** Agents that may work at the same time where the request says nothing. */
