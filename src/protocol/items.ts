@@ -239,10 +239,18 @@ type ShellCallItem = {
 
 /** What one command of a shell printed, and how it ended. */
 export type ShellOutput = {
+  /** What it printed. */
   readonly stdout: string;
+  /** What it printed as errors. */
   readonly stderr: string;
   /** `timeout` if its time was over before it ended. */
-  readonly outcome: { readonly type: 'exit'; readonly exit_code: number } | { readonly type: 'timeout' };
+  readonly outcome:
+    | {
+        readonly type: 'exit';
+        /** 0 for success. */
+        readonly exit_code: number;
+      }
+    | { readonly type: 'timeout' };
 };
 
 /** The results of the commands that ran in a container. */

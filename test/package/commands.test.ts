@@ -25,12 +25,19 @@ const RUN = [
   ['docs/messages.md', 'CLAUDE_CODE_MAX_CONTEXT_TOKENS=', 'test/agents/documented.mjs'],
   ['docs/recipes/README.md', 'npm ci', 'test/examples/docs-commands.slow.test.ts'],
   ['docs/recipes/files.md', 'curl', 'test/examples/docs-commands.slow.test.ts'],
+  ['docs/openapi.md', 'curl', 'test/clients/openapi-typescript.test.ts'],
+  ['docs/multi-agent.md', 'curl', 'test/multi-agent/agents.test.ts'],
   ['docs/npx.md', 'npx ', 'test/package/consumers.mjs'],
 ] as const;
 
 /** The same with the reason why no test runs it as it stands. */
 const NOT_RUN = [
   ['CONTRIBUTING.md', 'npm ci', 'all scripts of the package, hours of them; the gate runs them'],
+  [
+    'docs/mcp.md',
+    'claude mcp add',
+    'wants a signed-in Claude Code; test/apis/mcp/eras.test.ts connects the same way with MCP clients',
+  ],
   ['docs/npx.md', 'docker build', 'wants Docker; test/docker/run.sh builds and starts the image where it is'],
   ['docs/npx.md', 'UPSTREAM=', 'wants Docker; the same'],
   [

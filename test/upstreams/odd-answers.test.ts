@@ -3,7 +3,7 @@
 import { readUsage } from '../../src/protocol/chat-completions/usage.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
 import type { Item } from '../../src/protocol/items.ts';
-import { pairCalls } from '../../src/protocol/tool-calls/pair-calls.ts';
+import { pairCalls } from '../../src/protocol/tool-calls/conversation/pair-calls.ts';
 import { toMessagesBody } from '../../src/upstreams/anthropic/body.ts';
 import { anthropicSettings } from '../../src/upstreams/anthropic/options.ts';
 import { ResponsesDecoder } from '../../src/upstreams/responses/decoder.ts';

@@ -4,7 +4,7 @@ import type { Dialect } from '../../ports/dialect.ts';
 import type { WireEvent } from '../../protocol/events.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { openCalls } from '../../protocol/tool-calls/pair-calls.ts';
+import { openCalls } from '../../protocol/tool-calls/conversation/pair-calls.ts';
 import { ShellCalls, withShellArguments } from './tokligence-shell.ts';
 
 /** A response with open calls is incomplete until their outputs are submitted. */

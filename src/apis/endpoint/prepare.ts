@@ -13,6 +13,7 @@ import type { ApprovalPolicy, ToolsOf } from '../../ports/tool-provider.ts';
 import type { WantedHeartbeat } from '../../ports/turn-context.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import type { Note } from '../../protocol/note.ts';
+import { type Silence, UNFILLED } from '../../streams/heartbeats.ts';
 
 /** The dependencies of a preparation. */
 export interface PrepareSettings {
@@ -79,11 +80,14 @@ export function requestHeartbeat(
   return context?.heartbeat ?? heartbeat;
 }
 
-/** How the silence of the request's stream is filled. */
+/** How the silence of the request's stream is filled; where there is no stream, it is not. */
 export function requestSilence(
   request: EndpointRequest,
   settings: { readonly heartbeat: WantedHeartbeat; readonly limits: Pick<Limits, 'openAfterMs'> },
-): { readonly intervalMs: number | undefined; readonly openAfterMs: number } {
+  isStreamed = true,
+): Silence {
+  // A client that waits for nothing needs no heartbeats.
+  if (!isStreamed) return UNFILLED;
   const { intervalMs } = requestHeartbeat(request, settings);
   return { intervalMs, openAfterMs: openAfter(settings.limits.openAfterMs, { intervalMs }) };
 }

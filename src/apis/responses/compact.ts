@@ -17,9 +17,9 @@ import { wholeItem } from '../../protocol/responses/whole-item.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
 import { noteReporter } from '../endpoint/prepare.ts';
 import { prepareConversation } from './pipeline.ts';
-import type { ResponsesApiSettings } from './settings.ts';
 import { modelRequest } from './steps/to-model-request.ts';
 import { planTools } from './steps/tools/plan-tools.ts';
+import type { ResponsesApiSettings } from './turn/settings.ts';
 
 /** The fields of a body that are read; the settings of an answer have no effect here. */
 const FIELDS = [

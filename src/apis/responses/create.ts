@@ -16,8 +16,8 @@ import { withFirst } from '../../streams/with-first.ts';
 import type { Encoder } from './encoding/encoder.ts';
 import { type PreparedTurn, prepareTurn } from './prepare-turn.ts';
 import { encoderFactory, responseFields } from './response-encoders.ts';
-import type { TurnDurability } from './response-start.ts';
-import type { ResponsesApiSettings } from './settings.ts';
+import type { TurnDurability } from './turn/response-start.ts';
+import type { ResponsesApiSettings } from './turn/settings.ts';
 
 /** A running response. Its first events have arrived, so that a refusal still has its own status. */
 export interface LiveResponse {

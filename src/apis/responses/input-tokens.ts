@@ -9,7 +9,7 @@ import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
 import { noteReporter } from '../endpoint/prepare.ts';
 import { prepareRequest } from './pipeline.ts';
-import type { ResponsesApiSettings } from './settings.ts';
+import type { ResponsesApiSettings } from './turn/settings.ts';
 
 /** Replaces a missing model name: every encoding counts a text without a model. */
 const NO_MODEL = 'unknown';

@@ -5,7 +5,6 @@ import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
 import type { PrepareSettings, ServerOfModels } from '../endpoint/prepare.ts';
-import type { ResponsesApiSettings } from './settings.ts';
 import { type ApplyApprovalsSettings, applyApprovals } from './steps/apply-approvals.ts';
 import { guardInput } from './steps/guard-input.ts';
 import { readUploads } from './steps/read-uploads.ts';
@@ -18,6 +17,7 @@ import { refuseUnreadable, selectWindow, type WindowSettings } from './steps/sel
 import { type ModelRequestSettings, refuseEmpty, toModelRequest } from './steps/to-model-request.ts';
 import { validate } from './steps/validate.ts';
 import { withoutTenant } from './steps/without-tenant.ts';
+import type { ResponsesApiSettings } from './turn/settings.ts';
 import { noteUnknownFields } from './unknown-fields.ts';
 
 /** The host's options that the steps of a conversation need. */

@@ -10,17 +10,16 @@ import type { Turn } from '../../engine/turn/run-turn.ts';
 import { attemptReporter, observed } from '../../ports/hooks.ts';
 import { unixSeconds } from '../../protocol/reply.ts';
 import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds.ts';
-import { UNFILLED } from '../../streams/heartbeats.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
 import { noteReporter, requestHeartbeat, requestSilence } from '../endpoint/prepare.ts';
-import { type ResponseAgents, responseAgents } from './agents/response-agents.ts';
-import { turnPersister } from './persist-turn.ts';
 import { prepareAnswerable } from './pipeline.ts';
-import { type ResponseStart, responseStart, type TurnDurability } from './response-start.ts';
-import type { ResponsesApiSettings } from './settings.ts';
-import { turnModel } from './turn-model.ts';
-import { turnPlan } from './turn-plan.ts';
-import { turnTools } from './turn-tools.ts';
+import { turnPersister } from './turn/persist-turn.ts';
+import { type ResponseAgents, responseAgents } from './turn/response-agents.ts';
+import { type ResponseStart, responseStart, type TurnDurability } from './turn/response-start.ts';
+import type { ResponsesApiSettings } from './turn/settings.ts';
+import { turnModel } from './turn/turn-model.ts';
+import { turnPlan } from './turn/turn-plan.ts';
+import { turnTools } from './turn/turn-tools.ts';
 
 /** A request that is ready to run. */
 export interface PreparedTurn extends ResponseStart {
@@ -65,8 +64,8 @@ export async function prepareTurn(
   const tools = turnTools(prepared, { workspaces, state, counted: agents?.counted }, settings, signal);
   const model = await turnModel(prepared, plan, call, settings);
 
-  // A client that waits for nothing needs no heartbeats, and the start of a resumed turn has been sent.
-  const silence = body.stream ? requestSilence(apiRequest, settings) : UNFILLED;
+  // The start of a resumed turn has been sent.
+  const silence = requestSilence(apiRequest, settings, body.stream === true);
   const hasBegun = background || resumed !== undefined;
   const sent: ClientRequest = apiRequest.asSent ?? { api: 'responses', body: apiRequest.body };
   const turn: Turn = {

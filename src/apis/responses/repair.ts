@@ -3,8 +3,8 @@
 import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../engine/history/repair.ts';
 import { quoteId } from '../../protocol/ids.ts';
 import { isFilledText, isRecord } from '../../protocol/record.ts';
+import { endsRound, isCutOff, WaitingCalls } from '../../protocol/tool-calls/conversation/pair-calls.ts';
 import { answeredId, isCallOutput, isClientAnsweredCall, writtenKind } from '../../protocol/tool-calls/kinds.ts';
-import { endsRound, isCutOff, WaitingCalls } from '../../protocol/tool-calls/pair-calls.ts';
 
 type TypedObject = Readonly<Record<string, unknown> & { type: string }>;
 

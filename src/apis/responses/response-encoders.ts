@@ -6,7 +6,7 @@ import { itemPresenter } from '../../protocol/tool-calls/kinds.ts';
 import { requestHeartbeat } from '../endpoint/prepare.ts';
 import { Encoder, type EncoderOptions } from './encoding/encoder.ts';
 import type { PreparedTurn } from './prepare-turn.ts';
-import type { ResponsesApiSettings } from './settings.ts';
+import type { ResponsesApiSettings } from './turn/settings.ts';
 
 /** The encoding of the events of a response that this process did not prepare. */
 export function storedEncoders(

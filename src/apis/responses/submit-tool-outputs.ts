@@ -15,9 +15,9 @@ import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { JsonReply, Reply } from '../../protocol/reply.ts';
 import { invalid } from '../../protocol/responses/invalid.ts';
 import { startedResource } from '../../protocol/responses/resource.ts';
-import { openCalls } from '../../protocol/tool-calls/pair-calls.ts';
+import { openCalls } from '../../protocol/tool-calls/conversation/pair-calls.ts';
 import { createResponse } from './create.ts';
-import type { ResponsesApiSettings } from './settings.ts';
+import type { ResponsesApiSettings } from './turn/settings.ts';
 import { unforcedChoice } from './unforced-choice.ts';
 
 /** The body. */

@@ -6,8 +6,8 @@ import type { Note } from '../../protocol/note.ts';
 import { isPresent, isRecord, recordsIn } from '../../protocol/record.ts';
 import { createSchema } from '../../protocol/responses/schema.ts';
 import { PROGRAMS } from '../../protocol/tool-calls/program-call.ts';
-import { speaksMultiAgent } from './agents/requested-agents.ts';
-import type { ResponsesApiSettings } from './settings.ts';
+import { speaksMultiAgent } from './turn/requested-agents.ts';
+import type { ResponsesApiSettings } from './turn/settings.ts';
 
 /** OpenAI's fields without effect here, each with the value that asks for nothing, if there is one. */
 const WITHOUT_EFFECT: readonly { readonly path: readonly [string, string?]; readonly harmless?: unknown }[] = [

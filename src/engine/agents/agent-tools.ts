@@ -4,7 +4,7 @@ import type { ToolProvider } from '../../ports/tool-provider.ts';
 import type { ToolsetEntry } from '../../ports/toolset.ts';
 import type { MultiAgentAction } from '../../protocol/items.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { ROOT_AGENT } from '../../protocol/tool-calls/agent-items.ts';
+import { ROOT_AGENT } from '../../protocol/tool-calls/conversation/agent-items.ts';
 import { AGENT_ACTIONS, MULTI_AGENT } from '../../protocol/tool-calls/multi-agent-call.ts';
 import type { AgentTree } from './agent-tree.ts';
 

@@ -2,7 +2,13 @@
 
 import type { Item, MultiAgentAction, ToolCallResult } from '../../protocol/items.ts';
 import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
-import { agentNamePart, type Fork, forkIn, itemsOfAgent, ROOT_AGENT } from '../../protocol/tool-calls/agent-items.ts';
+import {
+  agentNamePart,
+  type Fork,
+  forkIn,
+  itemsOfAgent,
+  ROOT_AGENT,
+} from '../../protocol/tool-calls/conversation/agent-items.ts';
 import { INVALID_PARAMS, protocolError } from '../../protocol/tool-calls/results/call-error.ts';
 import type { AgentMail } from '../turn/tool-loop.ts';
 

@@ -5,9 +5,9 @@ import { NO_USAGE, type TurnEnd, type TurnError, type TurnEvent, type Usage, usa
 import { movedItemId, outputItemId } from '../../protocol/ids.ts';
 import { partText } from '../../protocol/item-text.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
-import { itemsOfAgent, ROOT_AGENT } from '../../protocol/tool-calls/agent-items.ts';
+import { itemsOfAgent, ROOT_AGENT } from '../../protocol/tool-calls/conversation/agent-items.ts';
+import { pendingClientCalls } from '../../protocol/tool-calls/conversation/pair-calls.ts';
 import { answeredId, isClientCall } from '../../protocol/tool-calls/kinds.ts';
-import { pendingClientCalls } from '../../protocol/tool-calls/pair-calls.ts';
 import { type Consumer, deliver, type PullStream, pullInTurn, Stage } from '../../streams/pull-stream.ts';
 import { hasLeft } from '../request/endpoint-request.ts';
 import { startState, type TurnState } from '../turn/machine/state.ts';

@@ -6,7 +6,7 @@ import type { Item, ListedTool } from '../../protocol/items.ts';
 import type { ToolDefinition } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject, plainText, thrownText } from '../../protocol/record.ts';
-import { itemsOfAgent } from '../../protocol/tool-calls/agent-items.ts';
+import { itemsOfAgent } from '../../protocol/tool-calls/conversation/agent-items.ts';
 import type { ModelNames, ToolForm, WrittenToolCallKind } from '../../protocol/tool-calls/kind.ts';
 import {
   CONTAINER_KINDS,

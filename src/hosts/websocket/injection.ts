@@ -1,7 +1,7 @@
 /** Answers to calls of a response that still runs: agents that wait for them go on, while others work. */
 import type { IncomingMessage } from 'node:http';
-import { speaksMultiAgent } from '../../apis/responses/agents/requested-agents.ts';
 import type { LiveResponse } from '../../apis/responses/create.ts';
+import { speaksMultiAgent } from '../../apis/responses/turn/requested-agents.ts';
 import type { MultiAgentSettings } from '../../engine/agents/settings.ts';
 import { headersFrom } from '../../engine/request/endpoint-request.ts';
 import { ApiError } from '../../protocol/errors.ts';

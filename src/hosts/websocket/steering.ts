@@ -7,8 +7,8 @@ import type { OutputItem } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { inputList } from '../../protocol/responses/input-items.ts';
 import { checkItems } from '../../protocol/responses/validate.ts';
+import { pendingClientCalls } from '../../protocol/tool-calls/conversation/pair-calls.ts';
 import { writtenKind } from '../../protocol/tool-calls/kinds.ts';
-import { pendingClientCalls } from '../../protocol/tool-calls/pair-calls.ts';
 
 /** Steers that may wait for one response, and responses whose steers wait for the client. */
 const MAX_STEERS = 8;

@@ -5,10 +5,10 @@ import type { Item } from '../items.ts';
 import type { ModelRequest } from '../model-request.ts';
 import { isRecord, type JsonObject, plainText } from '../record.ts';
 import { argumentsText, isUnreadable } from '../tool-calls/call-arguments.ts';
+import { pairCalls } from '../tool-calls/conversation/pair-calls.ts';
 import { imageMessage } from '../tool-calls/image-generation-call.ts';
 import { answeredToolCall } from '../tool-calls/kinds.ts';
 import { type CallIdForm, type CallIds, callIds } from '../tool-calls/names/call-ids.ts';
-import { pairCalls } from '../tool-calls/pair-calls.ts';
 import { type ChatState, chatStateIn } from './answer-state.ts';
 import { REASONING_FORMATS, type ReasoningField } from './reasoning-fields.ts';
 

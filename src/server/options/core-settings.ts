@@ -9,7 +9,6 @@ import { tokenCounting } from '../../engine/tokens/settings.ts';
 import { fromHost } from '../../ports/host/host-error.ts';
 import { checkSecret, processSecret, type Sealer } from '../../ports/sealer.ts';
 import type { ResponseStore } from '../../ports/store.ts';
-import type { TokenCounter, TokenCounting } from '../../ports/token-counter.ts';
 import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../../ports/tool-provider.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import { createSchema } from '../../protocol/responses/schema.ts';
@@ -41,8 +40,8 @@ export interface CoreSettings
   readonly stateSealer: Sealer;
   readonly multiAgent: MultiAgentSettings | undefined;
   readonly compaction: CompactionSettings;
-  readonly countTokens: TokenCounter;
-  readonly tokenCounting: TokenCounting;
+  readonly tokenCounting: ReturnType<typeof tokenCounting>;
+  readonly countTokens: CoreSettings['tokenCounting']['upperCount'];
   readonly prompts: ReturnType<typeof promptSource>;
   /** The tools of every request; undefined if the host chooses them by request. */
   readonly providers: readonly ToolProvider[] | undefined;

@@ -8,11 +8,11 @@ import { withExactNumbers } from '../../protocol/json/whole-numbers.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
 import { argumentsObject, isUnreadable } from '../../protocol/tool-calls/call-arguments.ts';
+import { pairCalls } from '../../protocol/tool-calls/conversation/pair-calls.ts';
 import { imageMessage } from '../../protocol/tool-calls/image-generation-call.ts';
 import type { AnsweredToolCall } from '../../protocol/tool-calls/kind.ts';
 import { answeredToolCall } from '../../protocol/tool-calls/kinds.ts';
 import { callIds } from '../../protocol/tool-calls/names/call-ids.ts';
-import { pairCalls } from '../../protocol/tool-calls/pair-calls.ts';
 
 /** The versions of the AI SDK's interface. */
 export type Specification = 'v2' | 'v3' | 'v4';

@@ -5,9 +5,9 @@ import { modelCallOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
+import { pairCalls } from '../../protocol/tool-calls/conversation/pair-calls.ts';
 import { imageMessage } from '../../protocol/tool-calls/image-generation-call.ts';
 import { type CallIds, callIds } from '../../protocol/tool-calls/names/call-ids.ts';
-import { pairCalls } from '../../protocol/tool-calls/pair-calls.ts';
 import { NativeInput } from './native-input.ts';
 
 /** An item in the form the other server needs: complete, except for fields that only report progress. */

@@ -4,9 +4,9 @@ import { originOfItem, responseIdOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { NativeRequest, NativeTool } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
+import { isNativeItem } from '../../protocol/tool-calls/conversation/native-items.ts';
 import { calledToolName, isCallOutput, isClientCall, writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { namespacedName } from '../../protocol/tool-calls/names/tool-names.ts';
-import { isNativeItem } from '../../protocol/tool-calls/native-items.ts';
 
 /** Decides which items of a conversation go to the server as they are, and writes them. */
 export class NativeInput {

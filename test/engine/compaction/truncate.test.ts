@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { requestWeight, truncateRequest } from '../../../src/engine/compaction/truncate.ts';
 import { shareThatFits } from '../../../src/engine/compaction/truncating-upstream.ts';
 import type { Item } from '../../../src/protocol/items.ts';
+import { pairCalls } from '../../../src/protocol/tool-calls/conversation/pair-calls.ts';
 import { isCallOutput, isClientAnsweredCall } from '../../../src/protocol/tool-calls/kinds.ts';
-import { pairCalls } from '../../../src/protocol/tool-calls/pair-calls.ts';
 
 const says = (role: string, text: string): Item => ({ type: 'message', role, content: text });
 const text = fc.string({ maxLength: 200 });

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { repairInput } from '../../../src/apis/responses/repair.ts';
 import { toChatMessages } from '../../../src/protocol/chat-completions/messages.ts';
 import type { Item } from '../../../src/protocol/items.ts';
+import { pairCalls } from '../../../src/protocol/tool-calls/conversation/pair-calls.ts';
 import {
   CALL_ID_FORMS,
   type CallIdForm,
@@ -11,7 +12,6 @@ import {
   decodeCallId,
   encodeCallId,
 } from '../../../src/protocol/tool-calls/names/call-ids.ts';
-import { pairCalls } from '../../../src/protocol/tool-calls/pair-calls.ts';
 import { toConversation } from '../../../src/upstreams/anthropic/messages.ts';
 import { toInput } from '../../../src/upstreams/responses-input/input.ts';
 

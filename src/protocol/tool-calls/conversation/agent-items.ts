@@ -1,10 +1,10 @@
 /** The items of a conversation that has several agents: whose each is, and what one agent has seen of it. */
-import { modelCallOfItem } from '../ids.ts';
-import type { Item, ToolOutput } from '../items.ts';
-import { objectIn } from '../json/json-text.ts';
-import { isRecord, type JsonObject, plainText } from '../record.ts';
-import { answeredId, isCallOutput, isClientAnsweredCall } from './kinds.ts';
-import { toolOutputText } from './results/output-text.ts';
+import { modelCallOfItem } from '../../ids.ts';
+import type { Item, ToolOutput } from '../../items.ts';
+import { objectIn } from '../../json/json-text.ts';
+import { isRecord, type JsonObject, plainText } from '../../record.ts';
+import { answeredId, isCallOutput, isClientAnsweredCall } from '../kinds.ts';
+import { toolOutputText } from '../results/output-text.ts';
 
 /** The agent that answers the request; the names of all others begin with its name. */
 export const ROOT_AGENT = '/root';

@@ -1,13 +1,13 @@
 /** What identifies a response, and how it begins: as the client sees it, as it is stored, and as hooks receive it. */
 
-import type { ResumedResponse } from '../../engine/turn/checkpoint.ts';
-import type { RequestInfo } from '../../ports/hooks.ts';
-import type { StoredResponse } from '../../ports/store.ts';
-import { responseId } from '../../protocol/ids.ts';
-import type { JsonObject } from '../../protocol/record.ts';
-import { unixSeconds } from '../../protocol/reply.ts';
-import { startedResource } from '../../protocol/responses/resource.ts';
-import type { PreparedRequest } from './steps/request.ts';
+import type { ResumedResponse } from '../../../engine/turn/checkpoint.ts';
+import type { RequestInfo } from '../../../ports/hooks.ts';
+import type { StoredResponse } from '../../../ports/store.ts';
+import { responseId } from '../../../protocol/ids.ts';
+import type { JsonObject } from '../../../protocol/record.ts';
+import { unixSeconds } from '../../../protocol/reply.ts';
+import { startedResource } from '../../../protocol/responses/resource.ts';
+import type { PreparedRequest } from '../steps/request.ts';
 
 /** How a turn outlives its request, if it does. */
 export interface TurnDurability {

@@ -1,10 +1,10 @@
 /** The tools of a turn: which calls run, how many of them, and what the client is shown of the tools. */
 
-import { guardedCalls } from '../../engine/guarding/guarded-calls.ts';
-import { ProgramRuns } from '../../engine/programs/program-runs.ts';
-import { conversationImages } from '../../engine/tools/conversation-images.ts';
-import { type CallCount, type RunCall, toolRounds, withoutRepeats } from '../../engine/tools/rounds.ts';
-import { toolRunner } from '../../engine/tools/tool-runner.ts';
+import { guardedCalls } from '../../../engine/guarding/guarded-calls.ts';
+import { ProgramRuns } from '../../../engine/programs/program-runs.ts';
+import { conversationImages } from '../../../engine/tools/conversation-images.ts';
+import { type CallCount, type RunCall, toolRounds, withoutRepeats } from '../../../engine/tools/rounds.ts';
+import { toolRunner } from '../../../engine/tools/tool-runner.ts';
 import {
   conversationForModel,
   hiddenTools,
@@ -12,16 +12,16 @@ import {
   requestedServers,
   toolNameReader,
   unlistedTools,
-} from '../../engine/tools/toolset.ts';
-import type { Workspaces } from '../../engine/tools/workspace.ts';
-import { isServerExecuted } from '../../engine/turn/machine/call-items.ts';
-import type { PendingToolCall, TurnState } from '../../engine/turn/machine/state.ts';
-import type { Turn } from '../../engine/turn/run-turn.ts';
-import type { ResumedTurn } from '../../engine/turn/tool-loop.ts';
-import type { Limits } from '../../ports/limits.ts';
-import { PROGRAMS } from '../../protocol/tool-calls/program-call.ts';
+} from '../../../engine/tools/toolset.ts';
+import type { Workspaces } from '../../../engine/tools/workspace.ts';
+import { isServerExecuted } from '../../../engine/turn/machine/call-items.ts';
+import type { PendingToolCall, TurnState } from '../../../engine/turn/machine/state.ts';
+import type { Turn } from '../../../engine/turn/run-turn.ts';
+import type { ResumedTurn } from '../../../engine/turn/tool-loop.ts';
+import type { Limits } from '../../../ports/limits.ts';
+import { PROGRAMS } from '../../../protocol/tool-calls/program-call.ts';
+import type { PreparedRequest } from '../steps/request.ts';
 import type { ResponsesApiSettings } from './settings.ts';
-import type { PreparedRequest } from './steps/request.ts';
 
 const NO_LISTS: Turn['lists'] = new Map();
 

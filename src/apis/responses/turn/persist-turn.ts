@@ -1,26 +1,26 @@
 /** Stores the results of a turn: the items of its conversation, the calls that wait for approval, and the response. */
 
-import { dropPendingCalls, storePendingCall } from '../../engine/approvals/pending-call.ts';
-import { reportApproval } from '../../engine/approvals/report-approval.ts';
-import { withdrawTurn } from '../../engine/history/conversation.ts';
+import { dropPendingCalls, storePendingCall } from '../../../engine/approvals/pending-call.ts';
+import { reportApproval } from '../../../engine/approvals/report-approval.ts';
+import { withdrawTurn } from '../../../engine/history/conversation.ts';
 import {
   type Extension,
   extendConversation,
   storeTurn,
   storeTurnEnd,
   TurnOverruled,
-} from '../../engine/history/keep-turn.ts';
-import type { Turn } from '../../engine/turn/run-turn.ts';
-import { type ReportInfo, reportInfo } from '../../ports/hooks.ts';
-import { storedVersion } from '../../ports/store.ts';
-import { findTool } from '../../ports/toolset.ts';
-import type { Item, OutputItem } from '../../protocol/items.ts';
-import type { Note } from '../../protocol/note.ts';
-import { storedFields } from '../../protocol/responses/resource.ts';
-import { noteReporter } from '../endpoint/prepare.ts';
+} from '../../../engine/history/keep-turn.ts';
+import type { Turn } from '../../../engine/turn/run-turn.ts';
+import { type ReportInfo, reportInfo } from '../../../ports/hooks.ts';
+import { storedVersion } from '../../../ports/store.ts';
+import { findTool } from '../../../ports/toolset.ts';
+import type { Item, OutputItem } from '../../../protocol/items.ts';
+import type { Note } from '../../../protocol/note.ts';
+import { storedFields } from '../../../protocol/responses/resource.ts';
+import { noteReporter } from '../../endpoint/prepare.ts';
+import type { PreparedRequest } from '../steps/request.ts';
 import type { ResponseStart } from './response-start.ts';
 import type { ResponsesApiSettings } from './settings.ts';
-import type { PreparedRequest } from './steps/request.ts';
 
 const CONVERSATION_GONE: Note = {
   code: 'conversation_gone',

@@ -1,12 +1,12 @@
 /** The plan of a turn: what the state machine must know of the request. */
 
-import { toolOwners } from '../../engine/tools/toolset.ts';
-import type { Workspaces } from '../../engine/tools/workspace.ts';
-import { citableFiles } from '../../engine/turn/machine/cited-files.ts';
-import { linkableFiles } from '../../engine/turn/machine/cited-pages.ts';
-import type { TurnPlan } from '../../engine/turn/machine/state.ts';
+import { toolOwners } from '../../../engine/tools/toolset.ts';
+import type { Workspaces } from '../../../engine/tools/workspace.ts';
+import { citableFiles } from '../../../engine/turn/machine/cited-files.ts';
+import { linkableFiles } from '../../../engine/turn/machine/cited-pages.ts';
+import type { TurnPlan } from '../../../engine/turn/machine/state.ts';
+import type { PreparedRequest } from '../steps/request.ts';
 import type { ResponsesApiSettings } from './settings.ts';
-import type { PreparedRequest } from './steps/request.ts';
 
 /** Requested by clients that keep the history themselves: the only form in which they receive a thought. */
 const SEALED_THOUGHTS = 'reasoning.encrypted_content';

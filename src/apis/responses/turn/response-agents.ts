@@ -8,12 +8,12 @@ import type { Workspaces } from '../../../engine/tools/workspace.ts';
 import type { Turn } from '../../../engine/turn/run-turn.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import type { Item } from '../../../protocol/items.ts';
-import { itemOwners, ROOT_AGENT } from '../../../protocol/tool-calls/agent-items.ts';
+import { itemOwners, ROOT_AGENT } from '../../../protocol/tool-calls/conversation/agent-items.ts';
 import { isCallOutput, isClientAnsweredCall } from '../../../protocol/tool-calls/kinds.ts';
-import type { ResponsesApiSettings } from '../settings.ts';
 import type { PreparedRequest } from '../steps/request.ts';
 import { type AgentSettings, type AgentTurnSources, type Approved, agentTurn, withAgentTools } from './agent-turn.ts';
 import { requestedAgents } from './requested-agents.ts';
+import type { ResponsesApiSettings } from './settings.ts';
 
 /** The agents of a response, from its request to its last turn. */
 export class ResponseAgents {

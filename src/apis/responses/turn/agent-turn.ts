@@ -11,14 +11,14 @@ import type { Turn } from '../../../engine/turn/run-turn.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { randomSeed } from '../../../protocol/ids.ts';
 import type { ModelRequest } from '../../../protocol/model-request.ts';
-import { ROOT_AGENT } from '../../../protocol/tool-calls/agent-items.ts';
+import { ROOT_AGENT } from '../../../protocol/tool-calls/conversation/agent-items.ts';
 import { UNFILLED } from '../../../streams/heartbeats.ts';
 import { streamUntilAborted } from '../../../streams/until-aborted-stream.ts';
-import type { ResponsesApiSettings } from '../settings.ts';
 import type { PreparedRequest } from '../steps/request.ts';
-import { turnModel } from '../turn-model.ts';
-import { turnPlan } from '../turn-plan.ts';
-import { turnTools } from '../turn-tools.ts';
+import type { ResponsesApiSettings } from './settings.ts';
+import { turnModel } from './turn-model.ts';
+import { turnPlan } from './turn-plan.ts';
+import { turnTools } from './turn-tools.ts';
 
 /** The settings where requests may have several agents. */
 export type AgentSettings = ResponsesApiSettings & { readonly multiAgent: MultiAgentSettings };

@@ -1,8 +1,8 @@
 /** Tells which items of a conversation a server of the Responses API takes as they are: those that it, or another of its kind, has made. */
-import { originOfItem, responseIdOfItem } from '../ids.ts';
-import type { Item } from '../items.ts';
-import type { NativeRequest } from '../model-request.ts';
-import { writtenKind } from './kinds.ts';
+import { originOfItem, responseIdOfItem } from '../../ids.ts';
+import type { Item } from '../../items.ts';
+import type { NativeRequest } from '../../model-request.ts';
+import { writtenKind } from '../kinds.ts';
 
 /** Items that are written anew for every server. */
 const REWRITTEN_TYPES: ReadonlySet<string> = new Set(['message', 'reasoning', 'function_call', 'item_reference']);

@@ -1,9 +1,9 @@
 /** Matches outputs with tool calls: the one place that checks that a conversation's calls and outputs fit together. */
-import { ApiError } from '../errors.ts';
-import { toPrintableId } from '../ids.ts';
-import type { Item } from '../items.ts';
-import { isRecord, type JsonObject } from '../record.ts';
-import { answeredId, isCallOutput, isClientAnsweredCall, isClientCall } from './kinds.ts';
+import { ApiError } from '../../errors.ts';
+import { toPrintableId } from '../../ids.ts';
+import type { Item } from '../../items.ts';
+import { isRecord, type JsonObject } from '../../record.ts';
+import { answeredId, isCallOutput, isClientAnsweredCall, isClientCall } from '../kinds.ts';
 
 /** A call with truncated arguments, which a client need not answer. */
 export function isCutOff({ status }: JsonObject): boolean {

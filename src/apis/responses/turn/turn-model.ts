@@ -1,17 +1,17 @@
 /** The model of a turn: the upstream behind what reads, guards and shortens its calls, and the compaction at the turn's end. */
 
-import { requestWeight } from '../../engine/compaction/truncate.ts';
-import { truncatingUpstream, weightThatFits } from '../../engine/compaction/truncating-upstream.ts';
-import { type CompactionRequest, turnCompaction } from '../../engine/compaction/turn-compaction.ts';
-import { guardedUpstream } from '../../engine/guarding/guarded-upstream.ts';
-import { reportedTokens } from '../../engine/tokens/reported-tokens.ts';
-import { holdsOutput, withFirstOutput } from '../../engine/turn/first-output.ts';
-import { callRefusal } from '../../engine/turn/machine/call-permission.ts';
-import type { TurnPlan } from '../../engine/turn/machine/state.ts';
-import type { Turn } from '../../engine/turn/run-turn.ts';
-import type { ModelRequest } from '../../protocol/model-request.ts';
+import { requestWeight } from '../../../engine/compaction/truncate.ts';
+import { truncatingUpstream, weightThatFits } from '../../../engine/compaction/truncating-upstream.ts';
+import { type CompactionRequest, turnCompaction } from '../../../engine/compaction/turn-compaction.ts';
+import { guardedUpstream } from '../../../engine/guarding/guarded-upstream.ts';
+import { reportedTokens } from '../../../engine/tokens/reported-tokens.ts';
+import { holdsOutput, withFirstOutput } from '../../../engine/turn/first-output.ts';
+import { callRefusal } from '../../../engine/turn/machine/call-permission.ts';
+import type { TurnPlan } from '../../../engine/turn/machine/state.ts';
+import type { Turn } from '../../../engine/turn/run-turn.ts';
+import type { ModelRequest } from '../../../protocol/model-request.ts';
+import type { PreparedRequest } from '../steps/request.ts';
 import type { ResponsesApiSettings } from './settings.ts';
-import type { PreparedRequest } from './steps/request.ts';
 
 /** Characters that every model reads: a shorter conversation is sent without asking how long it may be. */
 const ANY_CONTEXT = 8192;
