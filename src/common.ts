@@ -149,6 +149,7 @@ export type { OpenStatus } from './server/apis-status.ts';
 export type { ClosableServer } from './server/close-parts.ts';
 export type { OpenResponses } from './server/open-apis.ts';
 export type { BackgroundOptions } from './server/options/background-options.ts';
+export type { FileOptions } from './server/options/file-options.ts';
 export type { HeartbeatOptions } from './server/options/heartbeat-options.ts';
 export type {
   LimitOptions,

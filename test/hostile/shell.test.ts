@@ -150,9 +150,9 @@ describeWith(findProgram('bwrap'), 'bubblewrap')('[E-02] a hostile command', () 
     return run;
   }
 
-  it.each(ATTEMPTS)(
+  it.each(ATTEMPTS.map(([name, command, outcome = /./]) => [name, command, outcome] as const))(
     'does not reach %s',
-    async (_, command, outcome = /./) => {
+    async (_, command, outcome) => {
       const { stdout, stderr, files } = await tried(command(bait));
       const text = stdout + stderr;
       expect(text).toMatch(outcome);

@@ -6,9 +6,6 @@ import type { TextCounter } from '../../engine/tokens/tokenizer.ts';
 import type { Webhooks } from '../../engine/webhooks/webhooks.ts';
 import type { Budget } from '../../ports/budget.ts';
 import type { DialectName } from '../../ports/dialect.ts';
-import type { FileFetcher } from '../../ports/files/file-fetcher.ts';
-import type { FileStore } from '../../ports/files/file-store.ts';
-import type { TextReader } from '../../ports/files/text-reader.ts';
 import type { GuardOptions } from '../../ports/guard.ts';
 import type { Hooks } from '../../ports/hooks.ts';
 import type { Logger } from '../../ports/host/logger.ts';
@@ -17,6 +14,7 @@ import type { ResponseStore } from '../../ports/store.ts';
 import type { ApprovalQuestion, ToolProvider, ToolsOf } from '../../ports/tool-provider.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import type { BackgroundOptions } from './background-options.ts';
+import type { FileOptions } from './file-options.ts';
 import type { HeartbeatOptions } from './heartbeat-options.ts';
 import type { LimitOptions } from './limit-options.ts';
 import type { Prompts } from './prompt-source.ts';
@@ -26,26 +24,11 @@ import type { ShowOptions } from './show-options.ts';
  * The options that every router and adapter accepts; `undefined` means omitted. `Req` is the host framework's request,
  * which the host's functions receive.
  */
-export interface CoreOptions<Req = unknown> {
+export interface CoreOptions<Req = unknown> extends FileOptions {
   /** The model server. Default: `chatCompletionsUpstream()`, configured by the environment. */
   readonly upstream?: Upstream | undefined;
   /** Where responses are stored. Default: one bounded memory store for the process. */
   readonly store?: ResponseStore | undefined;
-  /**
-   * Where the files that requests name by `file_id` are kept: the same as for `filesRouter`. Default: such requests are
-   * refused.
-   */
-  readonly files?: FileStore | undefined;
-  /**
-   * Reads the text of the documents in requests, such as PDFs, for models whose servers take no files: `documentText()`
-   * makes one. Default: none, and documents that are no text reach the model server as they are.
-   */
-  readonly documents?: TextReader | undefined;
-  /**
-   * Fetches the files that requests name by `file_url`, such as an `egressGuard()` for hosts that you allow. Default: none;
-   * model servers that fetch files themselves receive the URL, and for others such requests are refused.
-   */
-  readonly fileFetcher?: FileFetcher | undefined;
   /** Tools that the server runs itself, for every request or by request. Default: none. */
   readonly tools?: ToolProvider<Req> | readonly ToolProvider<Req>[] | ToolsOf<Req> | undefined;
   /** Opens tool servers that requests name by their URL; `remoteMcp()` makes one. Default: such tools are left out. */
