@@ -2,7 +2,7 @@
 import { modelCallOfItem } from '../../ids.ts';
 import type { Item, ToolOutput } from '../../items.ts';
 import { objectIn } from '../../json/json-text.ts';
-import { isRecord, type JsonObject, plainText } from '../../record.ts';
+import { isRecord, plainText } from '../../record.ts';
 import { answeredId, isCallOutput, isClientAnsweredCall } from '../kinds.ts';
 import { toolOutputText } from '../results/output-text.ts';
 
