@@ -112,15 +112,20 @@ async function isMcpConfig(block: JsonObject): Promise<boolean> {
 let demo: DemoModel;
 
 /** The last message that a connection gets for this one. */
-async function overWebSocket(message: JsonObject): Promise<JsonObject> {
+async function overWebSocket(
+  message: JsonObject,
+  options: Pick<RouterOptions, 'multiAgent'> = {},
+  headers: Readonly<Record<string, string>> = {},
+): Promise<JsonObject> {
   const app = await startApp({ upstream: demo });
-  const socket = attachResponsesWebSocket(app.server, { store: memoryStore() });
-  const client = new WebSocket(`${app.url.replace('http', 'ws')}/responses`);
+  const socket = attachResponsesWebSocket(app.server, { store: memoryStore(), ...options });
+  const client = new WebSocket(`${app.url.replace('http', 'ws')}/responses`, { headers });
   await once(client, 'open');
   client.send(JSON.stringify(message));
   for await (const [data] of on(client, 'message')) {
     const event = JSON.parse(String(data)) as JsonObject;
-    if (!['response.completed', 'response.failed', 'error'].includes(String(event.type))) continue;
+    if (!['response.completed', 'response.failed', 'response.inject.failed', 'error'].includes(String(event.type)))
+      continue;
     client.terminate();
     await socket.close();
     await app.close();
@@ -139,6 +144,18 @@ async function isRefusal(block: JsonObject): Promise<boolean> {
   return isDeepStrictEqual(await overWebSocket(message), block);
 }
 
+/** It is read as an answer to a call; its response does not run here. */
+async function isInjection(block: JsonObject): Promise<boolean> {
+  const headers = { 'openai-beta': 'responses_multi_agent=v1' };
+  const { error } = await overWebSocket(block, { multiAgent: true }, headers);
+  // The cast: a failed injection says why.
+  return (error as JsonObject).code === 'response_not_found';
+}
+
+async function isTool(block: JsonObject): Promise<boolean> {
+  return isAccepted({ tools: [block] });
+}
+
 /** Settings of clients, which `test/agents` and `test/package/quick-start.mjs` run as they stand. */
 const isRunElsewhere = async () => true;
 
@@ -149,8 +166,11 @@ const CHECKS: Readonly<Record<string, readonly ((block: JsonObject) => Promise<b
   'docs/errors.md': [isErrorOfMissingModel],
   'docs/image-generation.md': [isAccepted],
   'docs/logging.md': [isStatus],
+  'docs/multi-agent.md': [isInjection],
+  'docs/programs.md': [isAccepted],
   'docs/quick-start.md': [isRunElsewhere],
   'docs/remote-mcp.md': [isRemoteTool, isApproval, isApproval],
+  'docs/shell.md': [isAccepted, isTool],
   'docs/tools.md': [isMcpConfig],
   'docs/vector-stores.md': [isAccepted],
   'docs/web-search.md': [isAccepted, isSearch],
