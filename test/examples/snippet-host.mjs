@@ -7,6 +7,8 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import express from 'express';
 import { chatCompletionsUpstream, inProcessEngine, memoryStore, responsesRouter } from 'express-open-responses';
 import { batchesRouter } from 'express-open-responses/batches';
+import { pyodideRuntime } from 'express-open-responses/code-interpreter';
+import { containersRouter } from 'express-open-responses/containers';
 import { filesRouter, memoryFiles } from 'express-open-responses/files';
 import { mcpTools } from 'express-open-responses/mcp';
 import { startDemoModel } from 'express-open-responses/testing';
@@ -24,6 +26,7 @@ const responses = responsesRouter({
 });
 const served = express()
   .use('/v1', filesRouter({ files: uploaded }))
+  .use('/v1', containersRouter({ runtime: pyodideRuntime({ warm: 0 }) }))
   .use('/v1', batchesRouter({ files: uploaded, apis: [responses], store: memoryStore() }), responses);
 await new Promise((resolve) => served.listen(Number(process.env.APP_PORT), '127.0.0.1', resolve));
 const client = new OpenAI({ baseURL: `http://127.0.0.1:${process.env.APP_PORT}/v1`, apiKey: 'any', maxRetries: 0 });
@@ -31,6 +34,14 @@ const stream = await client.responses.create({ model: 'demo', input: 'Say hello.
 let id = '';
 for await (const event of stream) id ||= event.response?.id ?? '';
 
+const container = await client.containers.create({ name: 'charts' });
+const chart = new File(['a picture'], 'chart.png');
+const citation = {
+  container_id: container.id,
+  file_id: (await client.containers.files.create(container.id, { file: chart })).id,
+};
+
+writeFileSync('sales.csv', 'month,sales\n1,7\n');
 writeFileSync('report.pdf', '%PDF-1.7');
 writeFileSync(
   'requests.jsonl',
@@ -51,6 +62,7 @@ Object.assign(globalThis, {
   files: memoryFiles(),
   embeddings: { baseURL: demo.baseURL, model: 'demo' },
   client,
+  citation,
   model: 'demo',
   id,
   lastSequenceNumber: 0,
