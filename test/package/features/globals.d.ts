@@ -16,6 +16,7 @@ declare global {
   const files: FileStore;
   const embeddings: { readonly baseURL: string; readonly model: string };
   const client: OpenAI;
+  const citation: { readonly container_id: string; readonly file_id: string };
   const model: string;
   const id: string;
   const lastSequenceNumber: number;
