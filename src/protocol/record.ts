@@ -39,11 +39,14 @@ export function isEmptyField(value: unknown): boolean {
 }
 
 /** The fields that have a value. */
-export function definedFields<Fields extends object>(fields: Fields): Partial<Fields> & JsonObject {
+export function definedFields<Fields extends object>(fields: Fields): DefinedFields<Fields> & JsonObject {
   // The cast: some of its own fields.
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<Fields> &
-    JsonObject;
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined),
+  ) as DefinedFields<Fields> & JsonObject;
 }
+
+type DefinedFields<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };
 
 /** The value if it is text, else empty. */
 export function textOrNone(value: unknown): string {

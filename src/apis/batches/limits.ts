@@ -1,5 +1,6 @@
 /** The limits of batches. */
-import { checkOptions, milliseconds, positiveInteger } from '../../ports/host/options-check.ts';
+import { amountChecks, checkOptions, positiveInteger } from '../../ports/host/options-check.ts';
+import { definedFields } from '../../protocol/record.ts';
 
 /** What a tenant may have at once, and a batch may hold; sizes are bytes, times are milliseconds. `undefined` means the default. */
 export interface BatchQuota {
@@ -49,10 +50,7 @@ const DEFAULTS: BatchLimits = {
 
 /** The limits with their defaults. Throws a `TypeError` that names the invalid one. */
 export function batchLimits(owner: string, given: BatchQuota = {}): BatchLimits {
-  const names = Object.keys(DEFAULTS);
   // Nothing waits for as long as a batch is kept: that time may be longer than a timer's.
-  const checkFor = (name: string) => (name.endsWith('Ms') && name !== 'keptMs' ? milliseconds : positiveInteger);
-  checkOptions(`${owner}: quota`, given, Object.fromEntries(names.map((name) => [name, checkFor(name)] as const)));
-  const set = Object.entries(given).filter(([, value]) => value !== undefined);
-  return { ...DEFAULTS, ...Object.fromEntries(set) };
+  checkOptions(`${owner}: quota`, given, { ...amountChecks(DEFAULTS), keptMs: positiveInteger });
+  return { ...DEFAULTS, ...definedFields(given) };
 }

@@ -1,5 +1,6 @@
 /** The limits of uploaded files. */
 import { checkOptions, milliseconds, type OptionCheck } from '../../ports/host/options-check.ts';
+import { definedFields } from '../../protocol/record.ts';
 
 /** What a tenant may keep, and an upload may hold; sizes are bytes, times are milliseconds. `undefined` means the default. */
 export interface FileQuota {
@@ -44,6 +45,5 @@ export function fileLimits(owner: string, given: FileQuota = {}): FileLimits {
   const names = Object.keys(DEFAULTS);
   const checks = names.map((name) => [name, name.endsWith('Ms') ? milliseconds : amount] as const);
   checkOptions(`${owner}: quota`, given, Object.fromEntries(checks));
-  const set = Object.entries(given).filter(([, value]) => value !== undefined);
-  return { ...DEFAULTS, ...Object.fromEntries(set) };
+  return { ...DEFAULTS, ...definedFields(given) };
 }

@@ -1,6 +1,7 @@
 /** The limits of skills. */
-import { checkOptions, milliseconds, positiveInteger } from '../../ports/host/options-check.ts';
+import { amountChecks, checkOptions } from '../../ports/host/options-check.ts';
 import type { BundleLimits } from '../../ports/skills/bundle.ts';
+import { definedFields } from '../../protocol/record.ts';
 import type { FormLimits, UploadLimits } from '../endpoint/forms/form-limits.ts';
 
 /** What a tenant may keep, and a skill may hold; sizes are bytes, times are milliseconds. `undefined` means the default. */
@@ -53,12 +54,8 @@ const FIELD_BYTES = 1024;
 
 /** The limits with their defaults. Throws a `TypeError` that names the invalid one. */
 export function skillLimits(owner: string, given: SkillQuota = {}): SkillLimits {
-  const checks = Object.keys(DEFAULTS).map(
-    (name) => [name, name.endsWith('Ms') ? milliseconds : positiveInteger] as const,
-  );
-  checkOptions(`${owner}: quota`, given, Object.fromEntries(checks));
-  const set = Object.entries(given).filter(([, value]) => value !== undefined);
-  const quota = { ...DEFAULTS, ...Object.fromEntries(set) };
+  checkOptions(`${owner}: quota`, given, amountChecks(DEFAULTS));
+  const quota = { ...DEFAULTS, ...definedFields(given) };
   const { skills, versions, files, uploadBytes, fileBytes, unpackedBytes, tenantBytes, uploads, idleTimeoutMs } = quota;
   return {
     ...{ skills, versions, bundle: { files, fileBytes, unpackedBytes } },

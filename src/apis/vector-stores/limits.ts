@@ -1,5 +1,6 @@
 /** The limits of vector stores. */
-import { checkOptions, positiveInteger } from '../../ports/host/options-check.ts';
+import { amountChecks, checkOptions } from '../../ports/host/options-check.ts';
+import { definedFields } from '../../protocol/record.ts';
 
 /** What a tenant may keep, and ask at once; all are numbers of things. `undefined` means the default. */
 export interface VectorStoreQuota {
@@ -22,11 +23,6 @@ const DEFAULTS: VectorStoreLimits = { stores: 100, files: 10_000, batchFiles: 20
 
 /** The limits with their defaults. Throws a `TypeError` that names the invalid one. */
 export function vectorStoreLimits(owner: string, given: VectorStoreQuota = {}): VectorStoreLimits {
-  checkOptions(
-    `${owner}: quota`,
-    given,
-    Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, positiveInteger])),
-  );
-  const set = Object.entries(given).filter(([, value]) => value !== undefined);
-  return { ...DEFAULTS, ...Object.fromEntries(set) };
+  checkOptions(`${owner}: quota`, given, amountChecks(DEFAULTS));
+  return { ...DEFAULTS, ...definedFields(given) };
 }

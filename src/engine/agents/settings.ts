@@ -1,5 +1,12 @@
 /** The option `multiAgent`, checked. */
-import { anyMilliseconds, checkOptions, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
+import {
+  anyMilliseconds,
+  checkOptions,
+  type OptionCheck,
+  positiveInteger,
+  wholeNumber,
+} from '../../ports/host/options-check.ts';
+import { definedFields } from '../../protocol/record.ts';
 
 /** How many agents a response may have, and how long they may take; `undefined` means omitted. */
 export interface MultiAgentOptions {
@@ -29,13 +36,10 @@ const DEFAULTS: MultiAgentSettings = {
 const CHECKS: Readonly<Record<keyof MultiAgentOptions, OptionCheck>> = {
   maxConcurrent: positiveInteger,
   maxAgents: positiveInteger,
-  maxDepth: (value) =>
-    (positiveInteger(value) === true && Number(value) <= MAX_DEPTH) || `a whole number from 1 to ${MAX_DEPTH}`,
+  maxDepth: wholeNumber(1, 8),
   taskMs: anyMilliseconds,
   injectWaitMs: anyMilliseconds,
 };
-
-const MAX_DEPTH = 8;
 
 /** Undefined where it is switched off. Throws a `TypeError` that names the option and quotes its value. */
 export function multiAgentSettings(
@@ -45,6 +49,5 @@ export function multiAgentSettings(
   if (options === false) return undefined;
   if (options === true) return DEFAULTS;
   checkOptions(owner, options, CHECKS);
-  const set = Object.entries(options).filter(([, value]) => value !== undefined);
-  return { ...DEFAULTS, ...Object.fromEntries(set) };
+  return { ...DEFAULTS, ...definedFields(options) };
 }

@@ -1,5 +1,6 @@
 /** The bounds of what a tenant has in containers. */
-import { checkOptions, positiveInteger } from '../host/options-check.ts';
+import { definedFields } from '../../protocol/record.ts';
+import { amountChecks, checkOptions } from '../host/options-check.ts';
 import type { CodeRuntime } from '../hosted-tools/code-runtime.ts';
 
 /** What a tenant may have; sizes are bytes. `undefined` means the default. */
@@ -40,12 +41,8 @@ const DEFAULTS: ContainerBounds = {
 
 /** The limits with their defaults. Throws a `TypeError` that names the invalid one. */
 export function containerBounds(owner: string, quota: ContainerQuota = {}, runtime: CodeRuntime): ContainerBounds {
-  checkOptions(
-    `${owner}: quota`,
-    quota,
-    Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, positiveInteger])),
-  );
-  const set = Object.fromEntries(Object.entries(quota).filter(([, value]) => value !== undefined));
+  checkOptions(`${owner}: quota`, quota, amountChecks(DEFAULTS));
+  const set = definedFields(quota);
   const { fileBytes = set.fileBytes ?? DEFAULTS.fileBytes, memoryBytes = 4 * DEFAULTS.containerBytes } = runtime;
   const bounds: ContainerBounds = { ...DEFAULTS, fileBytes, containerBytes: Math.floor(memoryBytes / 4), ...set };
   return { ...bounds, fileBytes: Math.min(bounds.fileBytes, fileBytes) };

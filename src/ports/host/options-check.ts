@@ -45,6 +45,19 @@ function quoted(value: unknown, { isSecret }: OptionCheck): string {
 export const positiveInteger: OptionCheck = (value) =>
   (Number.isInteger(value) && (value as number) > 0) || 'a positive whole number';
 
+/** A whole number of this range. */
+export function wholeNumber(min: number, max = Number.POSITIVE_INFINITY): OptionCheck {
+  const range = max === Number.POSITIVE_INFINITY ? `${min}` : `${min} to ${max}`;
+  return (value) =>
+    (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) || `a whole number from ${range}`;
+}
+
+/** A check for each amount of these names: those that end in `Ms` are times for timers, all others positive whole numbers. */
+export function amountChecks(amounts: object): Readonly<Record<string, OptionCheck>> {
+  const names = Object.keys(amounts);
+  return Object.fromEntries(names.map((name) => [name, name.endsWith('Ms') ? milliseconds : positiveInteger]));
+}
+
 /** An object with these methods, such as a port of the host's own making. */
 export function withMethods(...methods: readonly string[]): OptionCheck {
   return (value) =>

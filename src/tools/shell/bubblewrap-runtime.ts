@@ -4,7 +4,7 @@ import { existsSync, lstatSync, readlinkSync } from 'node:fs';
 import { CONTAINER_FOLDER } from '../../ports/containers/container.ts';
 import { isFileName } from '../../ports/containers/file-name.ts';
 import { isLogger, type Logger, warner } from '../../ports/host/logger.ts';
-import { checkOptions, isObject, milliseconds, positiveInteger } from '../../ports/host/options-check.ts';
+import { amountChecks, checkOptions, isObject, positiveInteger, wholeNumber } from '../../ports/host/options-check.ts';
 import {
   type CodeContainer,
   type CodeRuntime,
@@ -13,7 +13,7 @@ import {
 } from '../../ports/hosted-tools/code-runtime.ts';
 import { serialQueue } from '../../ports/queues/serial-queue.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { definedFields, isRecord } from '../../protocol/record.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { processLimits } from '../code-interpreter/runtimes/pyodide-runtime.ts';
 import { ALONE, probeSandbox } from '../code-interpreter/sandbox/bubblewrap.ts';
@@ -93,20 +93,13 @@ const ROOT_FOLDERS = ['/bin', '/sbin', '/lib', '/lib64'];
 export function bubblewrapRuntime(options: BubblewrapRuntimeOptions = {}): CodeRuntime {
   checkOptions(OWNER, options, {
     limits: isObject,
-    warm: (value) => (Number.isInteger(value) && Number(value) >= 0) || 'a whole number from 0',
+    warm: wholeNumber(0),
     maxContainers: positiveInteger,
     logger: isLogger,
   });
   const { limits: given = {}, warm = 0, maxContainers = 8, logger } = options;
-  checkOptions(
-    `${OWNER}: limits`,
-    given,
-    Object.fromEntries(Object.keys(LIMITS).map((name) => [name, name.endsWith('Ms') ? milliseconds : positiveInteger])),
-  );
-  const limits: ShellLimits = {
-    ...LIMITS,
-    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
-  };
+  checkOptions(`${OWNER}: limits`, given, amountChecks(LIMITS));
+  const limits: ShellLimits = { ...LIMITS, ...definedFields(given) };
   const isolation = resolveIsolation('bubblewrap', undefined, OWNER);
   // The cast: that isolation has a program.
   const { program, arch } = isolation as Extract<typeof isolation, { readonly name: 'bubblewrap' }>;

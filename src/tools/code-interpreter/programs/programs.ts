@@ -1,7 +1,13 @@
 /** OpenAI's programmatic tool calling as a tool that this server runs: JavaScript that the model writes, in a sandbox, and that calls the request's tools. */
 
 import { isLogger, type Logger, warner } from '../../../ports/host/logger.ts';
-import { checkOptions, isObject, milliseconds, positiveInteger } from '../../../ports/host/options-check.ts';
+import {
+  checkOptions,
+  isObject,
+  milliseconds,
+  positiveInteger,
+  wholeNumber,
+} from '../../../ports/host/options-check.ts';
 import type { ProgramStep, RunningProgram } from '../../../ports/programs/program-runtime.ts';
 import { limitScope } from '../../../ports/scope.ts';
 import type { ProvidedTool, ToolProvider } from '../../../ports/tool-provider.ts';
@@ -116,11 +122,9 @@ export function programs(options: ProgramsOptions = {}): ToolProvider {
 
 /** With every default filled in. Throws a `TypeError` that names the option. */
 function programSettings(options: ProgramsOptions) {
-  const isBetween = (value: unknown, min: number, most: number) =>
-    Number.isInteger(value) && Number(value) >= min && Number(value) <= most;
   checkOptions('programs', options, {
     limits: isObject,
-    warm: (value) => isBetween(value, 0, MAX_WARM) || `a whole number from 0 to ${MAX_WARM}`,
+    warm: wholeNumber(0, MAX_WARM),
     max: positiveInteger,
     isolation: (value) => ISOLATIONS.some((each) => each === value) || "'bubblewrap' or 'process-only'",
     logger: isLogger,
@@ -128,8 +132,7 @@ function programSettings(options: ProgramsOptions) {
   const { limits = {}, warm = 1, max = 8, isolation = 'bubblewrap', logger } = options;
   checkOptions('programs: limits', limits, {
     runMs: milliseconds,
-    memoryMb: (value) =>
-      isBetween(value, MIN_MEMORY_MB, MAX_MEMORY_MB) || `a whole number from ${MIN_MEMORY_MB} to ${MAX_MEMORY_MB}`,
+    memoryMb: wholeNumber(MIN_MEMORY_MB, MAX_MEMORY_MB),
   });
   const { runMs = 10_000, memoryMb = 256 } = limits;
   return { runMs, memoryMb, warm, max, isolation, warn: warner(logger) };

@@ -1,6 +1,13 @@
 /** The options of `containerRuntime`, checked once. */
 import { isLogger, type Logger, warner } from '../../../ports/host/logger.ts';
-import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../../../ports/host/options-check.ts';
+import {
+  checkOptions,
+  milliseconds,
+  type OptionCheck,
+  positiveInteger,
+  wholeNumber,
+} from '../../../ports/host/options-check.ts';
+import { definedFields } from '../../../protocol/record.ts';
 import { PYODIDE_LIMITS, type PyodideLimits } from '../sandbox/pyodide-settings.ts';
 
 /** The limits of one container; sizes are in bytes unless stated otherwise. */
@@ -69,14 +76,13 @@ export function containerSettings(options: ContainerRuntimeOptions): ContainerSe
     program: wordCheck("'docker', 'podman' or the path of a program"),
     ociRuntime: wordCheck('the name of an OCI runtime'),
     limits: (value) => (typeof value === 'object' && value !== null) || 'an object',
-    warm: (value) => (Number.isInteger(value) && Number(value) >= 0) || 'a whole number from 0',
+    warm: wholeNumber(0),
     maxContainers: positiveInteger,
     logger: isLogger,
   });
   const { image, program = 'docker', ociRuntime, limits = {}, warm = 1, maxContainers = 8, logger } = options;
   if (image === undefined) throw new TypeError('containerRuntime: image must be the name of an image, got undefined');
   checkOptions('containerRuntime: limits', limits, limitChecks);
-  const entries = Object.entries(limits).filter(([, value]) => value !== undefined);
-  const all = { ...LIMITS, ...Object.fromEntries(entries) };
+  const all = { ...LIMITS, ...definedFields(limits) };
   return { image, program, ociRuntime, limits: all, warm, maxContainers, warn: warner(logger) };
 }

@@ -1,6 +1,13 @@
 /** The options of `pyodideRuntime`, checked once. */
 import { isLogger, type Logger, warner } from '../../../ports/host/logger.ts';
-import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../../../ports/host/options-check.ts';
+import {
+  checkOptions,
+  milliseconds,
+  type OptionCheck,
+  positiveInteger,
+  wholeNumber,
+} from '../../../ports/host/options-check.ts';
+import { definedFields } from '../../../protocol/record.ts';
 import { ISOLATIONS, type IsolationName } from './isolation.ts';
 
 /** The limits of one container; sizes are in bytes unless stated otherwise. */
@@ -62,9 +69,7 @@ const MIN_MEMORY_MB = 256;
 
 const limitChecks: Readonly<Record<keyof PyodideLimits, OptionCheck>> = {
   runMs: milliseconds,
-  memoryMb: (value) =>
-    (Number.isInteger(value) && isBetween(value, MIN_MEMORY_MB, 4096)) ||
-    `a whole number from ${MIN_MEMORY_MB} to 4096`,
+  memoryMb: wholeNumber(MIN_MEMORY_MB, 4096),
   outputBytes: positiveInteger,
   fileBytes: positiveInteger,
   files: positiveInteger,
@@ -74,18 +79,13 @@ const limitChecks: Readonly<Record<keyof PyodideLimits, OptionCheck>> = {
 export function pyodideSettings(options: PyodideRuntimeOptions): PyodideSettings {
   checkOptions('pyodideRuntime', options, {
     limits: (value) => (typeof value === 'object' && value !== null) || 'an object',
-    warm: (value) => (Number.isInteger(value) && isBetween(value, 0, 1000)) || 'a whole number from 0 to 1000',
+    warm: wholeNumber(0, 1000),
     maxContainers: positiveInteger,
     isolation: (value) => ISOLATIONS.some((name) => name === value) || "'bubblewrap' or 'process-only'",
     logger: isLogger,
   });
   const { limits = {}, warm = 1, maxContainers = 8, isolation = 'bubblewrap', logger } = options;
   checkOptions('pyodideRuntime: limits', limits, limitChecks);
-  const entries = Object.entries(limits).filter(([, value]) => value !== undefined);
-  const all = { ...PYODIDE_LIMITS, ...Object.fromEntries(entries) };
+  const all = { ...PYODIDE_LIMITS, ...definedFields(limits) };
   return { limits: all, warm, maxContainers, isolation, warn: warner(logger) };
-}
-
-function isBetween(value: unknown, min: number, max: number): boolean {
-  return typeof value === 'number' && value >= min && value <= max;
 }
