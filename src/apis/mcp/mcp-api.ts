@@ -1,5 +1,5 @@
 /** The host's tools as an MCP server: an API as a value, for `openResponses` and for the router. */
-import { fromHost } from '../../ports/host/host-error.ts';
+import { areTools, hostTools } from '../../ports/host/host-tools.ts';
 import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
 import { requirePeer } from '../../ports/host/peer.ts';
 import { processSecret, sealer } from '../../ports/sealer.ts';
@@ -44,15 +44,10 @@ export interface McpOptions<Req = unknown> {
 const isNameList: OptionCheck = (value) =>
   (Array.isArray(value) && value.every(isFilledText)) || "a list of host names, such as ['localhost']";
 const isText: OptionCheck = (value) => isFilledText(value) || 'a text';
-const isProvider = (value: unknown) =>
-  typeof Object(value).list === 'function' && typeof Object(value).call === 'function';
 
 /** The checks of the options, to which a router adds its own. */
 export const mcpChecks: Readonly<Record<keyof McpOptions, OptionCheck>> = {
-  tools: (value) =>
-    typeof value === 'function' ||
-    (Array.isArray(value) ? value : [value]).every(isProvider) ||
-    'tool providers, such as functionTools({ … }) or mcpTools({ … }), or a function',
+  tools: areTools,
   hostedTools: (value) =>
     (Array.isArray(value) && value.every((entry) => isRecord(entry) && isFilledText(entry.type))) ||
     "a list of tools as requests write them, such as [{ type: 'web_search' }]",
@@ -94,16 +89,12 @@ export function makeMcpApi(owner: string, options: McpOptions<never>): Api {
   const { allowedOrigins = [], allowedHosts, maxSessions = 1000, maxSessionsPerScope = 32 } = options;
   const { sessionIdleMs = 1_800_000, maxRequests = 256, maxRequestsPerScope = 32 } = options;
   const sdk = requirePeer<Sdk>(owner, '@modelcontextprotocol/server');
-  // The cast: the request is the host's own, as its providers expect it.
-  const providers = tools === undefined || typeof tools === 'function' ? [] : ([tools].flat() as ToolProvider[]);
+  const own = hostTools(tools);
   const opened: McpEndpoints[] = [];
   return {
     name: 'mcp',
     open(host) {
-      const own: ToolsOf =
-        // The cast: as above.
-        typeof tools === 'function' ? (request) => fromHost(() => tools(request as never)) : () => providers;
-      const toolsOf = tools === undefined ? host.toolsOf : own;
+      const toolsOf = tools === undefined ? host.toolsOf : own.toolsOf;
       if (!toolsOf) throw new TypeError(`${owner}: tools is missing, and there are no others to offer`);
       const endpoints = new McpEndpoints({
         ...{ sdk, host, toolsOf, hostedTools, name, instructions },
@@ -116,7 +107,7 @@ export function makeMcpApi(owner: string, options: McpOptions<never>): Api {
       return { routes: endpoints.routes, envelopeOf: rpcEnvelope, drain: (options) => endpoints.places.drain(options) };
     },
     async close() {
-      await Promise.all([...opened, ...providers].map((part) => part.close?.()));
+      await Promise.all([...opened, ...(own.providers ?? [])].map((part) => part.close?.()));
     },
   };
 }

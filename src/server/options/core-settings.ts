@@ -6,7 +6,7 @@ import { type CompactionSettings, compactionSettings } from '../../engine/compac
 import { type GuardSettings, guardSettings } from '../../engine/guarding/guard/settings.ts';
 import { type Activity, activity } from '../../engine/request/activity.ts';
 import { tokenCounting } from '../../engine/tokens/settings.ts';
-import { fromHost } from '../../ports/host/host-error.ts';
+import { hostTools } from '../../ports/host/host-tools.ts';
 import { checkSecret, processSecret, type Sealer } from '../../ports/sealer.ts';
 import type { ResponseStore } from '../../ports/store.ts';
 import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../../ports/tool-provider.ts';
@@ -56,7 +56,7 @@ export function coreSettings(owner: string, options: AnyCoreOptions): CoreSettin
 
 /** The same for an endpoint that calls no model server itself. */
 export function preparationSettings(owner: string, options: AnyCoreOptions): Omit<CoreSettings, 'upstream'> {
-  const { hooks = {}, tools } = options;
+  const { hooks = {} } = options;
   // Made here, or the first request would wait until zod is loaded.
   createSchema();
   const limits = limitSettings(owner, options.limits);
@@ -66,7 +66,6 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
 
   const counting = tokenCounting(options.countTokens);
   const secret = options.secret === undefined ? processSecret() : checkSecret(`${owner}: secret`, options.secret);
-  const providers = typeof tools === 'function' ? undefined : tools === undefined ? [] : [tools].flat();
   return {
     ...plain,
     ...presentation,
@@ -75,10 +74,9 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     files: options.files,
     documents: options.documents,
     fileFetcher: options.fileFetcher,
-    // The cast: the request is the host's own, as its function expects it.
-    toolsOf: typeof tools === 'function' ? (request) => fromHost(() => tools(request as never)) : () => providers ?? [],
+    ...hostTools(options.tools),
     remoteMcp: options.remoteMcp,
-    // The cast: as for the other functions, the request is the host's own.
+    // The cast: the request is the host's own, as its function expects it.
     approval: options.approval as ApprovalPolicy | undefined,
     offeredTools: options.offeredTools ?? 'all',
     guards: guardSettings(`${owner}: guards`, options.guards),
@@ -93,6 +91,5 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     tokenCounting: counting,
     prompts: promptSource(owner, options.prompts),
     budget: options.budget,
-    providers,
   };
 }

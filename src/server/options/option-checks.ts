@@ -3,6 +3,7 @@
 import { DIALECTS } from '../../apis/dialects/dialects.ts';
 import { isWebhooks } from '../../engine/webhooks/webhooks.ts';
 import { isFileStore } from '../../ports/files/file-store.ts';
+import { areTools } from '../../ports/host/host-tools.ts';
 import { isLogger } from '../../ports/host/logger.ts';
 import {
   areHooks,
@@ -14,8 +15,6 @@ import {
   withMethods,
 } from '../../ports/host/options-check.ts';
 import { isRecord } from '../../protocol/record.ts';
-
-const isProvider = (value: unknown) => withMethods('list', 'call')(value) === true;
 
 /** Where options belong that are often given to a router itself. */
 export const CORE_PLACES: Readonly<Record<string, string>> = {
@@ -33,10 +32,7 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   files: isFileStore,
   documents: withMethods('read'),
   fileFetcher: withMethods('fetch'),
-  tools: (value) =>
-    typeof value === 'function' ||
-    (Array.isArray(value) ? value : [value]).every(isProvider) ||
-    'tool providers, such as functionTools({ … }) or mcpTools({ … }), or a function',
+  tools: areTools,
   remoteMcp: withMethods('open', 'close'),
   approval: isFunction,
   // Its lists are checked where they are read.

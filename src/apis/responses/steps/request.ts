@@ -61,10 +61,10 @@ export interface RequestWithApprovals extends RequestWithTools {
 
 /** After `resumePrograms`. */
 export interface RequestWithPrograms extends RequestWithApprovals {
-  /** The programs of earlier turns that go on. */
-  readonly programs: readonly OpenProgram[];
-  /** What the items of programs carry; undefined if the model may write none. */
-  readonly fingerprints: Fingerprints | undefined;
+  /** The programs of earlier turns that go on; absent where the model may write none. */
+  readonly programs?: readonly OpenProgram[];
+  /** What the items of programs carry; likewise. */
+  readonly fingerprints?: Fingerprints;
 }
 
 /** After `toModelRequest`: ready to run. */

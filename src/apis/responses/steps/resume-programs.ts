@@ -1,11 +1,9 @@
 /** Finds the programs of the conversation that go on in this turn. */
 import { fingerprints } from '../../../engine/programs/fingerprint.ts';
-import { type OpenProgram, openPrograms } from '../../../engine/programs/open-programs.ts';
+import { openPrograms } from '../../../engine/programs/open-programs.ts';
 import { toolNameReader } from '../../../engine/tools/toolset.ts';
 import type { Sealer } from '../../../ports/sealer.ts';
 import type { RequestWithApprovals, RequestWithPrograms } from './request.ts';
-
-const NO_PROGRAMS: readonly OpenProgram[] = [];
 
 /** Throws `tool_output_missing` and `invalid_encrypted_content` for a program that cannot go on. */
 export function resumePrograms(
@@ -13,7 +11,7 @@ export function resumePrograms(
   { stateSealer }: { readonly stateSealer: Sealer },
 ): RequestWithPrograms {
   const { tools, apiRequest, window, history, answers, toolset } = request;
-  if (!tools.programs) return Object.assign({}, request, { programs: NO_PROGRAMS, fingerprints: undefined });
+  if (!tools.programs) return request;
   const sealed = fingerprints(stateSealer, apiRequest.scope);
   const programs = openPrograms({
     items: window.items,

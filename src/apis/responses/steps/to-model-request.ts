@@ -57,7 +57,7 @@ export function toModelRequest(
   }
   const isElsewhere = upstream.nativeTypes?.(body.model) !== undefined;
   const isNative = (item: Item) => isElsewhere && isNativeItem(item, native?.served);
-  const resumed = programs.length === 0 ? undefined : new Set(programs.map(({ callId }) => callId));
+  const resumed = programs?.length ? new Set(programs.map(({ callId }) => callId)) : undefined;
   const denied = withDeniedCalls(items, answers);
   const opened = states.opened(conversationForModel(denied, toolset, tools.forms, isNative, resumed));
   const offered = settings.offeredTools === 'allowed' ? { ...tools, modelTools: allowedModelTools(tools) } : tools;

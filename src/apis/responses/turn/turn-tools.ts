@@ -80,7 +80,7 @@ export function turnTools(
 
 /** The programs of the turn, and those of earlier turns that go on; undefined where nothing runs them. */
 function programRuns(
-  { toolset, tools, approvalRules, programs: open, apiRequest: { scope } }: PreparedRequest,
+  { toolset, tools, approvalRules, programs: open = [], apiRequest: { scope } }: PreparedRequest,
   { limits }: ResponsesApiSettings,
   signal: AbortSignal,
 ) {
