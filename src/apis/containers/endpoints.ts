@@ -3,7 +3,7 @@ import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { listResource, pageQuery, selectPage } from '../../engine/request/item-pages.ts';
 import type { Container } from '../../ports/containers/container.ts';
 import { containerNotFound } from '../../ports/containers/container-errors.ts';
-import { inOnePiece } from '../../ports/containers/shelf.ts';
+import { inOnePiece } from '../../ports/files/content.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { endpointFor, type Handler } from '../endpoint/endpoint.ts';

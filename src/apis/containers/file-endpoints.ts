@@ -4,7 +4,7 @@ import { listResource, pageQuery, selectPage } from '../../engine/request/item-p
 import { containerFileName } from '../../engine/tools/code-files.ts';
 import type { Container, ContainerFile, ContainerKey } from '../../ports/containers/container.ts';
 import { containerExpired } from '../../ports/containers/container-errors.ts';
-import { allBytes } from '../../ports/containers/shelf.ts';
+import { allBytes } from '../../ports/files/content.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { quoteId } from '../../protocol/ids.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';

@@ -2,6 +2,7 @@
 
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { listResource, pageQuery, selectPage } from '../../engine/request/item-pages.ts';
+import { inOnePiece } from '../../ports/files/content.ts';
 import { DEFAULT_LIMITS } from '../../ports/limits.ts';
 import { requireTenant } from '../../ports/scope.ts';
 import type { Skill } from '../../ports/skills/skill-source.ts';
@@ -166,13 +167,10 @@ class SkillEndpoints {
     const file = await records.zipFile(request.scope, fileId);
     const bytes = file && (await records.read(file));
     if (!bytes) throw skillNotFound(skill.id, 'skill_id');
-    async function* content() {
-      yield bytes as Uint8Array;
-    }
     const reply = contentReply(
       { filename: `${name}-${version}.zip`, bytes: file.bytes, etag: file.id },
       undefined,
-      content(),
+      inOnePiece(bytes),
     );
     return { ...reply, headers: { ...reply.headers, 'content-type': 'application/zip' } };
   }

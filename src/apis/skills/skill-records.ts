@@ -3,6 +3,7 @@
 import { hash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { allBytes } from '../../ports/files/content.ts';
 import {
   type FileStore,
   type FileUpload,
@@ -168,10 +169,7 @@ export class SkillRecords {
   async read(file: StoredFile): Promise<Uint8Array | undefined> {
     return fromFiles(async () => {
       const content = await this.files.read(file);
-      if (!content) return undefined;
-      const pieces: Uint8Array[] = [];
-      for await (const piece of content) pieces.push(new Uint8Array(piece));
-      return Buffer.concat(pieces);
+      return content && allBytes(content, Number.POSITIVE_INFINITY);
     });
   }
 

@@ -1,9 +1,10 @@
 /** Starts a coding agent over a server of its own, and takes both down. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, constants, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { homedir, constants as osConstants, tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { constants, homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findProgram } from '../../ports/host/find-program.ts';
 import { AGENTS, type Agent } from './agents.ts';
 import type { RunArguments } from './arguments.ts';
 import { Failure, printableMessage, usageFailure } from './failure.ts';
@@ -20,7 +21,8 @@ export async function runAgent(args: RunArguments, env: Env): Promise<number> {
     throw usageFailure(
       `there is no agent '${printableMessage(args.agent)}': known are ${[...AGENTS.keys()].join(', ')}`,
     );
-  const program = findProgram(agent.program, env);
+  const suffix = process.platform === 'win32' ? '.exe' : '';
+  const program = findProgram(`${agent.program}${suffix}`, env.PATH ?? '');
   if (program === undefined)
     throw new Failure(
       `${agent.title} is not installed, as there is no '${agent.program}' on PATH: ${agent.install}`,
@@ -49,22 +51,6 @@ export async function runAgent(args: RunArguments, env: Env): Promise<number> {
     await server.close();
     held.print();
   }
-}
-
-/** The path of the program; undefined if it is not installed. */
-function findProgram(name: string, { PATH = '' }: Env): string | undefined {
-  const names = process.platform === 'win32' ? [`${name}.exe`] : [name];
-  const paths = PATH.split(delimiter).flatMap((folder) =>
-    folder === '' ? [] : names.map((each) => join(folder, each)),
-  );
-  return paths.find((path) => {
-    try {
-      accessSync(path, constants.X_OK);
-      return statSync(path).isFile();
-    } catch {
-      return false;
-    }
-  });
 }
 
 /**
@@ -109,7 +95,7 @@ async function outcome({ title }: Agent, program: string, args: readonly string[
   try {
     const [status, signal] = await once(child, 'close');
     // The cast: Node's own names of signals.
-    return status ?? 128 + (osConstants.signals[signal as NodeJS.Signals] ?? 0);
+    return status ?? 128 + (constants.signals[signal as NodeJS.Signals] ?? 0);
   } catch (error) {
     throw new Failure(`${title} could not be started: ${printableMessage(error)}`, 1, error);
   } finally {

@@ -1,7 +1,9 @@
 /** Keeps the containers of all scopes: their records and files on a shelf, and a process for each that is in use. */
+
 import { ApiError } from '../../protocol/errors.ts';
 import { newObjectId, quoteId } from '../../protocol/ids.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
+import { allBytes, inOnePiece } from '../files/content.ts';
 import type { ByteRange } from '../files/file-store.ts';
 import type {
   CodeContainer,
@@ -36,7 +38,7 @@ import type {
   UsedContainer,
 } from './containers.ts';
 import { isFileName } from './file-name.ts';
-import { allBytes, type ContainerShelf, inOnePiece } from './shelf.ts';
+import type { ContainerShelf } from './shelf.ts';
 
 /** The options of `containers`, with every default filled in. */
 interface KeeperSettings {

@@ -1,4 +1,5 @@
 /** Keeps containers in the memory of the process: what has not been used for longest makes way. */
+import { inOnePiece } from '../files/content.ts';
 import { type FileUsage, fileQuotaExceeded } from '../files/file-store.ts';
 import { storeKey } from '../store.ts';
 import {
@@ -9,7 +10,7 @@ import {
   type NewContainerFile,
 } from './container.ts';
 import { containerNotFound } from './container-errors.ts';
-import { type ContainerShelf, inOnePiece } from './shelf.ts';
+import type { ContainerShelf } from './shelf.ts';
 
 /** The bounds over all tenants. */
 interface MemoryBounds {

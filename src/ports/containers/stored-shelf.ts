@@ -1,8 +1,10 @@
 /** Keeps containers in a store of files, where they outlive the process and are found by others. */
+
 import { hash } from 'node:crypto';
 import { newObjectId } from '../../protocol/ids.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { allBytes, inOnePiece } from '../files/content.ts';
 import {
   type ByteRange,
   type FileStore,
@@ -18,7 +20,7 @@ import {
   containerFileId,
   type NewContainerFile,
 } from './container.ts';
-import { allBytes, type ContainerShelf, inOnePiece } from './shelf.ts';
+import type { ContainerShelf } from './shelf.ts';
 
 /** What is kept of a container besides its files: its record, and when it was last used. The purposes of the stored files. */
 const RECORD = 'container';

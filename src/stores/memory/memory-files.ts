@@ -1,4 +1,5 @@
 /** Keeps uploaded files in the process's memory: for tests and demonstrations. */
+import { inOnePiece } from '../../ports/files/content.ts';
 import {
   type FileStore,
   type FileUpload,
@@ -80,7 +81,8 @@ class MemoryFiles implements FileStore {
 
   read(key: ResponseKey, range?: { readonly start: number; readonly end: number }) {
     const found = this.find(key);
-    return found && copyContent(found.content.subarray(range?.start ?? 0, range?.end));
+    // A copy, since the reader may change it.
+    return found && inOnePiece(new Uint8Array(found.content.subarray(range?.start ?? 0, range?.end)));
   }
 
   list(scope: string, query: Parameters<FileStore['list']>[1]) {
@@ -121,9 +123,4 @@ class MemoryFiles implements FileStore {
     this.bytes -= file.bytes;
     return this.entries.delete(storeKey(file));
   }
-}
-
-/** Yields a copy, since the reader may change it. */
-async function* copyContent(content: Uint8Array): AsyncIterable<Uint8Array> {
-  if (content.byteLength > 0) yield new Uint8Array(content);
 }

@@ -1,8 +1,8 @@
 /** CPython in containers of Docker or Podman, one process of the program for each. */
 
+import { findProgram } from '../../../ports/host/find-program.ts';
 import { type CodeRuntime, ContainerLostError } from '../../../ports/hosted-tools/code-runtime.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
-import { findProgram } from '../sandbox/find-program.ts';
 import { processPool } from '../sandbox/pool.ts';
 import { type SandboxProcess, sandboxProcess } from '../sandbox/sandbox-process.ts';
 import { containerLaunch } from './container-launch.ts';

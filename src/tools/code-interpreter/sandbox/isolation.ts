@@ -1,6 +1,7 @@
 /** Selects the isolation of a container's process, from the host's option and the system. */
+
+import { findProgram } from '../../../ports/host/find-program.ts';
 import type { FilteredArch } from './allowed-system-calls.ts';
-import { findProgram } from './find-program.ts';
 import { isFilteredArch } from './seccomp-filter.ts';
 
 /** The values of the host's option. */

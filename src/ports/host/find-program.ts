@@ -1,5 +1,5 @@
 /** Finds a program as a shell would. */
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 
 /** The first executable, by its path or on this PATH; relative folders of the PATH are ignored, because anybody could own them. */
@@ -12,7 +12,8 @@ export function findProgram(name: string, path = process.env.PATH ?? ''): string
 function isExecutable(file: string): boolean {
   try {
     accessSync(file, constants.X_OK);
-    return true;
+    // A folder may be entered, and is no program.
+    return statSync(file).isFile();
   } catch {
     return false;
   }
