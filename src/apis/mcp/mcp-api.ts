@@ -1,7 +1,8 @@
 /** The host's tools as an MCP server: an API as a value, for `openResponses` and for the router. */
-import { areTools, hostTools } from '../../ports/host/host-tools.ts';
+
 import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
 import { requirePeer } from '../../ports/host/peer.ts';
+import { areTools, hostTools } from '../../ports/host-tools.ts';
 import { processSecret, sealer } from '../../ports/sealer.ts';
 import type { ToolProvider, ToolsOf } from '../../ports/tool-provider.ts';
 import { isFilledText, isRecord, type JsonObject } from '../../protocol/record.ts';

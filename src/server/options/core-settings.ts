@@ -6,7 +6,7 @@ import { type CompactionSettings, compactionSettings } from '../../engine/compac
 import { type GuardSettings, guardSettings } from '../../engine/guarding/guard/settings.ts';
 import { type Activity, activity } from '../../engine/request/activity.ts';
 import { tokenCounting } from '../../engine/tokens/settings.ts';
-import { hostTools } from '../../ports/host/host-tools.ts';
+import { hostTools } from '../../ports/host-tools.ts';
 import { checkSecret, processSecret, type Sealer } from '../../ports/sealer.ts';
 import type { ResponseStore } from '../../ports/store.ts';
 import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../../ports/tool-provider.ts';

@@ -3,7 +3,6 @@
 import { DIALECTS } from '../../apis/dialects/dialects.ts';
 import { isWebhooks } from '../../engine/webhooks/webhooks.ts';
 import { isFileStore } from '../../ports/files/file-store.ts';
-import { areTools } from '../../ports/host/host-tools.ts';
 import { isLogger } from '../../ports/host/logger.ts';
 import {
   areHooks,
@@ -14,6 +13,7 @@ import {
   type OptionCheck,
   withMethods,
 } from '../../ports/host/options-check.ts';
+import { areTools } from '../../ports/host-tools.ts';
 import { isRecord } from '../../protocol/record.ts';
 
 /** Where options belong that are often given to a router itself. */

@@ -1,7 +1,8 @@
 /** The option `tools` of every function that has it: providers for every request, or a function of the host that chooses them. */
-import type { ToolProvider, ToolsOf } from '../tool-provider.ts';
-import { fromHost } from './host-error.ts';
-import { type OptionCheck, withMethods } from './options-check.ts';
+
+import { fromHost } from './host/host-error.ts';
+import { type OptionCheck, withMethods } from './host/options-check.ts';
+import type { ToolProvider, ToolsOf } from './tool-provider.ts';
 
 const isProvider = withMethods('list', 'call');
 
