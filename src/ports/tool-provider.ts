@@ -9,6 +9,8 @@ import type {
 } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import { isRecord } from '../protocol/record.ts';
+import { fromHost } from './host/host-error.ts';
+import { type OptionCheck, withMethods } from './host/options-check.ts';
 import type { ProgramRuntime } from './programs/program-runtime.ts';
 import type { MaybePromise, ResponseKey } from './store.ts';
 
@@ -210,6 +212,36 @@ export interface ToolProvider<Req = unknown> {
 
 /** Chooses the tools of one request; `request` is the host framework's own. */
 export type ToolsOf<Req = unknown> = (request: Req) => readonly ToolProvider<Req>[];
+
+const isProvider = withMethods('list', 'call');
+
+/** Whether the value is such an option. */
+export const areTools: OptionCheck = (value) =>
+  typeof value === 'function' ||
+  (Array.isArray(value) ? value : [value]).every((each) => isProvider(each) === true) ||
+  'tool providers, such as functionTools({ … }) or mcpTools({ … }), or a function';
+
+/** The tools of a host. */
+interface HostTools {
+  /** Those of every request; undefined if the host chooses them by request. */
+  readonly providers: readonly ToolProvider[] | undefined;
+  /** Those of one request. Throws `HostError` if the host's function throws. */
+  readonly toolsOf: ToolsOf;
+}
+
+/** The tools that the option names; none for undefined. The request is the host's own, as its functions expect it. */
+export function hostTools(
+  tools: ToolProvider<never> | readonly ToolProvider<never>[] | ToolsOf<never> | undefined,
+): HostTools {
+  // The casts: the host states what its requests are.
+  if (typeof tools === 'function')
+    return {
+      providers: undefined,
+      toolsOf: (request) => fromHost(() => tools(request as never)) as ReturnType<ToolsOf>,
+    };
+  const providers = (tools === undefined ? [] : [tools].flat()) as readonly ToolProvider[];
+  return { providers, toolsOf: () => providers };
+}
 
 /** The basis of the host's decision: the tool, as its provider lists it, and the request's tenant. */
 export interface ApprovalQuestion<Req = unknown>

@@ -2,9 +2,8 @@
 
 import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
 import { requirePeer } from '../../ports/host/peer.ts';
-import { areTools, hostTools } from '../../ports/host-tools.ts';
 import { processSecret, sealer } from '../../ports/sealer.ts';
-import type { ToolProvider, ToolsOf } from '../../ports/tool-provider.ts';
+import { areTools, hostTools, type ToolProvider, type ToolsOf } from '../../ports/tool-provider.ts';
 import { isFilledText, isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { Api } from '../endpoint/api.ts';
 import { McpEndpoints, rpcEnvelope } from './endpoints.ts';

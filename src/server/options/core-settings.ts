@@ -6,10 +6,9 @@ import { type CompactionSettings, compactionSettings } from '../../engine/compac
 import { type GuardSettings, guardSettings } from '../../engine/guarding/guard/settings.ts';
 import { type Activity, activity } from '../../engine/request/activity.ts';
 import { tokenCounting } from '../../engine/tokens/settings.ts';
-import { hostTools } from '../../ports/host-tools.ts';
 import { checkSecret, processSecret, type Sealer } from '../../ports/sealer.ts';
 import type { ResponseStore } from '../../ports/store.ts';
-import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../../ports/tool-provider.ts';
+import { type ApprovalPolicy, hostTools, type ToolProvider, type ToolsOf } from '../../ports/tool-provider.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import { createSchema } from '../../protocol/responses/schema.ts';
 import { chatCompletionsUpstream } from '../../upstreams/chat-completions/chat-completions-upstream.ts';

@@ -13,7 +13,7 @@ import {
   type OptionCheck,
   withMethods,
 } from '../../ports/host/options-check.ts';
-import { areTools } from '../../ports/host-tools.ts';
+import { areTools } from '../../ports/tool-provider.ts';
 import { isRecord } from '../../protocol/record.ts';
 
 /** Where options belong that are often given to a router itself. */
