@@ -3,6 +3,7 @@ import { validate } from '@readme/openapi-parser';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import express from 'express';
 import { batchesApi, batchesRouter } from '../../src/batches.ts';
+import { containersRouter } from '../../src/containers.ts';
 import { filesApi, filesRouter, memoryFiles } from '../../src/files.ts';
 import { openForWeb } from '../../src/hosts/web/open-responses.ts';
 import {
@@ -13,7 +14,9 @@ import {
   openResponses,
   responsesRouter,
 } from '../../src/index.ts';
+import { mcpRouter } from '../../src/mcp.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
+import { createSkills, skillsRouter } from '../../src/skills.ts';
 import {
   chatCompletion,
   type FakeUpstream,
@@ -36,6 +39,8 @@ const embeddings = {
 };
 const key = { authorization: 'Bearer key-1', 'content-type': 'application/json' };
 const receiver = { receiveTraces: () => {} };
+/** Nothing runs here. */
+const runtime = { name: 'none', create: () => Promise.reject(new Error('There is none.')), close: async () => {} };
 let fake: FakeUpstream;
 
 beforeAll(async () => {
@@ -201,6 +206,9 @@ describe('GET /openapi.json of a router', () => {
     vectorStoresRouter: [vectorStoresRouter({ vectorStores }), '/vector_stores'],
     batchesRouter: [batchesRouter({ files, apis: [responses] }), '/batches'],
     tracesRouter: [tracesRouter({ receivers: [receiver] }), '/traces/ingest'],
+    containersRouter: [containersRouter({ runtime }), '/containers'],
+    skillsRouter: [skillsRouter({ skills: createSkills({ files }) }), '/skills'],
+    mcpRouter: [mcpRouter({ tools: [] }), '/mcp'],
   } as const;
 
   it.each(Object.entries(routers))('[E-15] has the paths of %s alone', async (_, [router, path]) => {
@@ -219,6 +227,10 @@ describe('GET /openapi.json of a router', () => {
       filesRouter({ files, ...off }),
       vectorStoresRouter({ vectorStores, ...off }),
       batchesRouter({ files, apis: [responses], ...off }),
+      tracesRouter({ receivers: [receiver], ...off }),
+      containersRouter({ runtime, ...off }),
+      skillsRouter({ skills: createSkills({ files }), ...off }),
+      mcpRouter({ tools: [], ...off }),
     ];
     const { url, close } = await listening(express().use('/v1', ...all));
     expect((await fetch(`${url}/v1/openapi.json`)).status).toBe(404);

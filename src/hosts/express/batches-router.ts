@@ -5,7 +5,7 @@ import type { EndpointFinder } from '../../apis/endpoint/api.ts';
 import { checkOptions, isFunction, type OptionCheck } from '../../ports/host/options-check.ts';
 import { type PlainOptions, plainChecks } from '../../server/options/plain-api.ts';
 import type { HostRequest } from './host-request.ts';
-import { plainRouter } from './plain-router.ts';
+import { partOptions, plainRouter } from './plain-router.ts';
 import type { DrainableRouter } from './router.ts';
 
 /** What batches are made of, what answers them, and the tenant; `undefined` means omitted. */
@@ -46,7 +46,8 @@ const areRouters: OptionCheck = (value) =>
 export function batchesRouter<Req extends Request = HostRequest>(options: BatchesRouterOptions<Req>): BatchesRouter {
   const owner = 'batchesRouter';
   checkOptions(owner, options, { ...batchesChecks, ...plainChecks, apis: areRouters, scope: isFunction });
-  const { apis, scope, hooks, logger, openapi, ...batches } = options;
+  const { plain, own } = partOptions(options);
+  const { apis, ...batches } = own;
   if (apis === undefined) throw new TypeError(`${owner}: apis is missing, got undefined`);
   const endpointAt: EndpointFinder = (path) => {
     for (const api of apis) {
@@ -55,11 +56,6 @@ export function batchesRouter<Req extends Request = HostRequest>(options: Batche
     }
     return undefined;
   };
-  const { router, open } = plainRouter(
-    owner,
-    makeBatchesApi(owner, batches),
-    { scope, hooks, logger, openapi },
-    { endpointAt },
-  );
+  const { router, open } = plainRouter(owner, makeBatchesApi(owner, batches), plain, { endpointAt });
   return Object.assign(router, { drain: async () => open.drain?.() });
 }

@@ -9,7 +9,7 @@ import type { DrainOptions } from '../../engine/request/activity.ts';
 import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
 import { type PlainOptions, plainChecks } from '../../server/options/plain-api.ts';
 import type { HostRequest } from './host-request.ts';
-import { plainRouter } from './plain-router.ts';
+import { partOptions, plainRouter } from './plain-router.ts';
 
 /** The containers, where their files come from, and the tenant; `undefined` means omitted. */
 export interface ContainersRouterOptions<Req extends Request = HostRequest> extends ContainersApiOptions, PlainOptions {
@@ -50,9 +50,9 @@ export function containersRouter<Req extends Request = HostRequest>(
 ): ContainersRouter {
   const owner = 'containersRouter';
   checkOptions(owner, options, { ...containersApiChecks, ...plainChecks, scope: isFunction });
-  const { scope, hooks, logger, ...given } = options;
-  const api = makeContainersApi(owner, given);
-  const { router, open } = plainRouter(owner, api, { scope, hooks, logger });
+  const { plain, own } = partOptions(options);
+  const api = makeContainersApi(owner, own);
+  const { router, open } = plainRouter(owner, api, plain);
   return Object.assign(router, {
     drain: async (drainOptions?: DrainOptions) => open.drain?.(drainOptions),
     close: async () => api.close?.(),

@@ -7,7 +7,7 @@ import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
 import { VERSION } from '../../protocol/version.ts';
 import { type PlainOptions, plainChecks } from '../../server/options/plain-api.ts';
 import type { HostRequest } from './host-request.ts';
-import { plainRouter } from './plain-router.ts';
+import { partOptions, plainRouter } from './plain-router.ts';
 
 /** The store, the tenant and the quota; `undefined` means omitted. */
 export interface FilesRouterOptions<Req extends Request = HostRequest> extends FilesOptions, PlainOptions {
@@ -53,12 +53,12 @@ export interface FilesRouter extends Router {
 export function filesRouter<Req extends Request = HostRequest>(options: FilesRouterOptions<Req>): FilesRouter {
   const owner = 'filesRouter';
   checkOptions(owner, options, { ...filesChecks, ...plainChecks, scope: isFunction });
-  const { scope, hooks, logger, openapi, ...files } = options;
-  const { router, open } = plainRouter(owner, makeFilesApi(owner, files), { scope, hooks, logger, openapi });
+  const { plain, own } = partOptions(options);
+  const { router, open } = plainRouter(owner, makeFilesApi(owner, own), plain);
   return Object.assign(router, {
     drain: async (drainOptions?: DrainOptions) => open.drain?.(drainOptions),
     async status(): Promise<FilesStatus> {
-      const status = (await open.status?.()) ?? { ok: true, kind: files.files.name, uploads: 0 };
+      const status = (await open.status?.()) ?? { ok: true, kind: own.files.name, uploads: 0 };
       return { status: status.ok ? 'ok' : 'degraded', version: VERSION, files: status };
     },
   });

@@ -12,7 +12,7 @@ import { type LimitOptions, limitSettings } from '../../server/options/limit-opt
 import { coreChecks } from '../../server/options/option-checks.ts';
 import { type PlainOptions, plainChecks } from '../../server/options/plain-api.ts';
 import type { HostRequest } from './host-request.ts';
-import { plainRouter } from './plain-router.ts';
+import { partOptions, plainRouter } from './plain-router.ts';
 
 /** The tools, what they may do, and the tenant; `undefined` means omitted. `Req` is the request as the app's earlier handlers leave it. */
 export interface McpRouterOptions<Req extends Request = HostRequest>
@@ -63,20 +63,16 @@ export function mcpRouter<Req extends Request = HostRequest>(options: McpRouterO
   const { approval: isPolicy, guards: areGuards, limits: areLimits, secret: isSecret } = coreChecks;
   const added = { approval: isPolicy, guards: areGuards, limits: areLimits, secret: isSecret } as typeof coreChecks;
   checkOptions(owner, options, { ...mcpChecks, ...plainChecks, ...added, scope: isFunction });
-  const { scope, hooks, logger, openapi, approval, guards, limits, secret, ...mcp } = options;
+  const { plain, own } = partOptions(options);
+  const { approval, guards, limits, secret, ...mcp } = own;
   const api = makeMcpApi(owner, mcp);
-  const { router, open } = plainRouter(
-    owner,
-    api,
-    { scope, hooks, logger, openapi },
-    {
-      // The cast: the request is the host's own, as its function expects it.
-      approval: approval as ApprovalPolicy | undefined,
-      guards: guardSettings(`${owner}: guards`, guards),
-      limits: limitSettings(owner, limits),
-      secret: secret === undefined ? undefined : checkSecret(`${owner}: secret`, secret),
-    },
-  );
+  const { router, open } = plainRouter(owner, api, plain, {
+    // The cast: the request is the host's own, as its function expects it.
+    approval: approval as ApprovalPolicy | undefined,
+    guards: guardSettings(`${owner}: guards`, guards),
+    limits: limitSettings(owner, limits),
+    secret: secret === undefined ? undefined : checkSecret(`${owner}: secret`, secret),
+  });
   return Object.assign(router, {
     drain: async (drainOptions?: DrainOptions) => open.drain?.(drainOptions),
     close: async () => api.close?.(),

@@ -20,6 +20,12 @@ interface PlainRouterOptions extends Omit<PlainOptions, 'hooks'> {
   readonly scope?: Scope<never> | undefined;
 }
 
+/** The options that every such router has, for `plainRouter`; and those of its own API. */
+export function partOptions<Options extends PlainRouterOptions>({ scope, hooks, logger, openapi, ...own }: Options) {
+  const plain: PlainRouterOptions = { scope, hooks, logger, openapi };
+  return { plain, own };
+}
+
 /** What an API that is served alone shares with others, or is given by its router. */
 type SharedParts = Partial<Pick<ApiHost, 'endpointAt' | 'limits' | 'secret' | 'approval' | 'guards'>>;
 

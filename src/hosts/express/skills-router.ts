@@ -4,7 +4,7 @@ import { areSkills, type Skills } from '../../apis/skills/create-skills.ts';
 import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
 import { type PlainOptions, plainChecks } from '../../server/options/plain-api.ts';
 import type { HostRequest } from './host-request.ts';
-import { plainRouter } from './plain-router.ts';
+import { partOptions, plainRouter } from './plain-router.ts';
 
 /** The skills and the tenant; `undefined` means omitted. */
 export interface SkillsRouterOptions<Req extends Request = HostRequest> extends PlainOptions {
@@ -31,7 +31,8 @@ export interface SkillsRouterOptions<Req extends Request = HostRequest> extends 
 export function skillsRouter<Req extends Request = HostRequest>(options: SkillsRouterOptions<Req>): Router {
   const owner = 'skillsRouter';
   checkOptions(owner, options, { skills: areSkills, ...plainChecks, scope: isFunction });
-  const { skills, scope, hooks, logger } = options;
+  const { plain, own } = partOptions(options);
+  const { skills } = own;
   if (skills === undefined) throw new TypeError(`${owner}: skills is missing, got undefined`);
-  return plainRouter(owner, skills.api, { scope, hooks, logger }).router;
+  return plainRouter(owner, skills.api, plain).router;
 }

@@ -4,7 +4,7 @@ import { makeTracesApi, type TracesOptions, tracesChecks } from '../../apis/trac
 import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
 import { type PlainOptions, plainChecks } from '../../server/options/plain-api.ts';
 import type { HostRequest } from './host-request.ts';
-import { plainRouter } from './plain-router.ts';
+import { partOptions, plainRouter } from './plain-router.ts';
 
 /** Where traces go, and the tenant; `undefined` means omitted. */
 export interface TracesRouterOptions<Req extends Request = HostRequest> extends TracesOptions, PlainOptions {
@@ -28,6 +28,6 @@ export interface TracesRouterOptions<Req extends Request = HostRequest> extends 
 export function tracesRouter<Req extends Request = HostRequest>(options: TracesRouterOptions<Req>): Router {
   const owner = 'tracesRouter';
   checkOptions(owner, options, { ...tracesChecks, ...plainChecks, scope: isFunction });
-  const { scope, hooks, logger, openapi, ...traces } = options;
-  return plainRouter(owner, makeTracesApi(owner, traces), { scope, hooks, logger, openapi }).router;
+  const { plain, own } = partOptions(options);
+  return plainRouter(owner, makeTracesApi(owner, own), plain).router;
 }

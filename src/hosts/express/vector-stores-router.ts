@@ -5,7 +5,7 @@ import { isVectorStores } from '../../engine/indexing/vector-stores.ts';
 import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
 import { type PlainOptions, plainChecks } from '../../server/options/plain-api.ts';
 import type { HostRequest } from './host-request.ts';
-import { plainRouter } from './plain-router.ts';
+import { partOptions, plainRouter } from './plain-router.ts';
 
 /** The vector stores and the tenant; `undefined` means omitted. */
 export interface VectorStoresRouterOptions<Req extends Request = HostRequest> extends PlainOptions {
@@ -34,7 +34,8 @@ export interface VectorStoresRouterOptions<Req extends Request = HostRequest> ex
 export function vectorStoresRouter<Req extends Request = HostRequest>(options: VectorStoresRouterOptions<Req>): Router {
   const owner = 'vectorStoresRouter';
   checkOptions(owner, options, { vectorStores: isVectorStores, ...plainChecks, scope: isFunction });
-  const { vectorStores, scope, hooks, logger, openapi } = options;
+  const { plain, own } = partOptions(options);
+  const { vectorStores } = own;
   if (vectorStores === undefined) throw new TypeError(`${owner}: vectorStores is missing, got undefined`);
-  return plainRouter(owner, vectorStores.api, { scope, hooks, logger, openapi }).router;
+  return plainRouter(owner, vectorStores.api, plain).router;
 }
