@@ -1,10 +1,14 @@
-/** Anthropic's SDK runs message batches, and OpenAI's newest one batches and webhooks. */
+/** Anthropic's SDK runs message batches, and OpenAI's in two languages batches and webhooks. */
 import Anthropic, { NotFoundError } from '@anthropic-ai/sdk';
 import OpenAI, { toFile } from 'openai7';
 import { defaultScope } from '../../src/ports/scope.ts';
 import { chatCompletion } from '../../src/testing/index.ts';
 import { type BatchesApp, line, startBatchesApp } from '../apis/batches/batches-app.ts';
 import { Receiver, startWebhooks } from '../engine/webhooks/webhooks-world.ts';
+import { pythonPackage } from '../support/python-package.ts';
+import { startPythonClient } from './python-client.ts';
+
+const openaiPython = await pythonPackage('openai', '3.54.0');
 
 let app: BatchesApp;
 afterEach(() => app.close());
@@ -88,5 +92,41 @@ describe('openai of the newest version', () => {
     expect(JSON.parse(text)).toMatchObject({ custom_id: 'one', response: { status_code: 200 }, error: null });
     await webhooks.close();
     await receiver.close();
+  });
+});
+
+openaiPython.describe('openai-python', () => {
+  it('[E-10] [E-11] creates, polls, lists, cancels and reads batches, and unwraps the webhook of their end', async () => {
+    const receiver = await Receiver.start();
+    const scope = defaultScope(new Headers({ authorization: 'Bearer alice' }));
+    const { webhooks, secret } = await startWebhooks(receiver, { tenants: [scope] });
+    app = await startBatchesApp({ batches: { webhooks } });
+    const client = startPythonClient(openaiPython.python, 'batches_client.py');
+    try {
+      const { id, ...done } = await client.run({ url: app.url, do: 'run', ids: ['one', 'two'] });
+      expect(done).toEqual({
+        status: 'completed',
+        counts: { total: 2, completed: 2, failed: 0 },
+        answers: [
+          ['one', 200],
+          ['two', 200],
+        ],
+        listed: true,
+      });
+      while (receiver.events.length === 0) await pause();
+      const [{ body, headers } = { body: '', headers: {} }] = receiver.events;
+      const event = await client.run({ url: app.url, do: 'unwrap', body, headers, secret });
+      expect(event).toEqual({ event: 'BatchCompletedWebhookEvent', id });
+
+      app.model.reply({ hang: true });
+      expect(await client.run({ url: app.url, do: 'cancel', ids: ['three'] })).toEqual({
+        first: 'cancelling',
+        last: 'cancelled',
+      });
+    } finally {
+      await client.close();
+      await webhooks.close();
+      await receiver.close();
+    }
   });
 });

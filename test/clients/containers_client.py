@@ -1,12 +1,6 @@
 """openai-python's `containers`, whose answers must be of the SDK's own types to the letter."""
 from openai import OpenAI
-from scenes import serve
-
-
-def checked(model):
-    """The model, having read it again: the SDK takes whatever comes, and its types do not."""
-    type(model).model_validate(model.to_dict(mode="json", warnings=False))
-    return model
+from scenes import checked, serve
 
 
 def talk(url):
