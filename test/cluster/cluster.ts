@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { LimitOptions } from '../../src/index.ts';
+import type { WebhookEndpoint } from '../../src/webhooks.ts';
 import { PATIENCE_MS } from '../support/patience.ts';
 import { endWithParent } from '../support/services.ts';
 
@@ -18,6 +19,8 @@ export interface NodeSetup {
   readonly drainMs: number;
   /** The folder of the files of all nodes, which serve files and batches then. */
   readonly folder?: string | undefined;
+  /** Where the nodes tell of the ends of responses in the background. */
+  readonly webhook?: WebhookEndpoint | undefined;
 }
 
 /** A message of a node. */

@@ -9,6 +9,8 @@ import type { ResponseStore, StoredResponse } from '../../src/ports/store.ts';
 import { postgresStore } from '../../src/stores/postgres/postgres-store.ts';
 import { type BullmqEngineOptions, bullmqEngine } from '../../src/stores/queues/bullmq/bullmq-engine.ts';
 import { redisStore } from '../../src/stores/redis/redis-store.ts';
+import { egressGuard } from '../../src/tools/egress/index.ts';
+import { createWebhooks, type WebhookEndpoint, type Webhooks } from '../../src/webhooks.ts';
 import { startApp } from '../support/app.ts';
 import type { NodeMessage, NodeSetup } from './cluster.ts';
 
@@ -88,7 +90,20 @@ const tools: ToolProvider = {
   },
 };
 
-const { store, engine } = await (setup.storeURL.startsWith('redis') ? openRedis : openPostgres)(setup.storeURL);
+/** Webhooks to the test's own receiver, which every node delivers. */
+function nodeWebhooks(endpoint: WebhookEndpoint, { store, engine }: Database): Webhooks {
+  const { hostname, port } = new URL(endpoint.url);
+  return createWebhooks({
+    endpoints: () => [endpoint],
+    engine: bullmqEngine({ ...engine, lockMs: LOCK_MS, queueName: 'webhooks' }),
+    guard: egressGuard({ allow: [{ host: hostname }], schemes: ['http'], ports: [Number(port)] }),
+    ...{ store, secret: 'a key of sixteen bytes', timeoutMs: 3000, logger: false },
+  });
+}
+
+const database = await (setup.storeURL.startsWith('redis') ? openRedis : openPostgres)(setup.storeURL);
+const { store, engine } = database;
+const webhooks = setup.webhook && nodeWebhooks(setup.webhook, database);
 const options: RouterOptions = {
   store: watchedStore(store),
   background: { engine: watchedEngine(bullmqEngine({ ...engine, lockMs: LOCK_MS })) },
@@ -98,6 +113,7 @@ const options: RouterOptions = {
   scope: () => 'one',
   logger: false,
   limits: setup.limits,
+  ...(webhooks ? { webhooks } : {}),
   hooks: { onError: ({ message, cause }) => report({ type: 'error', message: `${message} ${cause ?? ''}` }) },
 };
 const files = setup.folder === undefined ? undefined : diskFiles({ folder: setup.folder });

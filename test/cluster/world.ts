@@ -4,6 +4,7 @@ import type { LimitOptions } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import type { FakeResponder, FakeUpstream } from '../../src/testing/index.ts';
 import { chatChunk, startFakeUpstream, toolCallStream } from '../../src/testing/index.ts';
+import type { WebhookEndpoint } from '../../src/webhooks.ts';
 import { ask, parsed, parseStream, type Stream, type StreamEvent, send } from '../http/client.ts';
 import { describePostgres, startPostgres } from '../support/postgres-server.ts';
 import { describeRedis, startRedis } from '../support/redis-server.ts';
@@ -29,6 +30,8 @@ export interface World {
   readonly cluster: Cluster;
   readonly model: Model;
   readonly control: Control;
+  /** Whom the nodes tell of the ends of responses in the background. */
+  readonly webhook: WebhookEndpoint | undefined;
 }
 
 /** Runs the tests with three nodes on each database; the world is there once the tests run. */
@@ -40,7 +43,14 @@ export function onEachDatabase(
     limits = {},
     nodes = 3,
     folder,
-  }: { durable?: boolean; limits?: LimitOptions; nodes?: number; folder?: string } = {},
+    webhook,
+  }: {
+    durable?: boolean;
+    limits?: LimitOptions;
+    nodes?: number;
+    folder?: string;
+    webhook?: () => Promise<WebhookEndpoint>;
+  } = {},
 ): void {
   for (const { name, describe, start } of databases)
     describe(`${title}, on ${name}`, () => {
@@ -51,6 +61,7 @@ export function onEachDatabase(
         world.database = await start({ durable });
         world.model = await Model.start();
         world.control = await Control.start();
+        world.webhook = await webhook?.();
         world.cluster = new Cluster({
           storeURL: world.database.url,
           modelURL: world.model.url,
@@ -58,6 +69,7 @@ export function onEachDatabase(
           limits,
           drainMs: 60_000,
           folder,
+          webhook: world.webhook,
         });
       }, 120_000);
       beforeEach(async () => {
