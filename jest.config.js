@@ -53,7 +53,8 @@ function testsOfMode({ LIVE, LONG, SLOW, HOSTILE, CLIENTS, CLUSTER, BROWSER, FRA
 export default {
   testEnvironment: 'node',
   testMatch: testsToRun(process.env),
-  // A part of the tests, which changes with SEED: `.ci/run`.
+  // A part of the files and of their tests, which changes with SEED: `.ci/run`.
+  ...(process.env.SAMPLE_FILES ? { filter: '<rootDir>/test/support/sample-files.cjs' } : {}),
   setupFilesAfterEnv: process.env.SAMPLE ? ['<rootDir>/test/support/sample-tests.ts'] : [],
   reporters: ['default', '<rootDir>/test/support/skip-report.mjs'],
   // Copies of the examples, whose names are taken.

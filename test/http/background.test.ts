@@ -332,18 +332,6 @@ describe('the events of a response in the background', () => {
     expect(await retrieved(app, id)).toMatchObject({ status: 'completed' });
   });
 
-  it('[S-18] make room for newer ones, and what they repeat of a long request counts', async () => {
-    const app = await start(Array(3).fill([textStream('Hello')]));
-    const instructions = 'a'.repeat(25 * 1024 * 1024);
-    const kept: unknown[] = [];
-    for (const _ of [1, 2, 3]) {
-      const answer = await ask(app.url, { background: true, stream: true, instructions });
-      kept.push(/"id":"(resp_\w+)"/.exec(await answer.text())?.[1]);
-    }
-    const statuses = kept.map(async (id) => (await fetch(`${app.url}/responses/${id}?stream=true`)).status);
-    expect(await Promise.all(statuses)).toEqual([400, 200, 200]);
-  });
-
   it('[S-18] are not available on another node, which reports it', async () => {
     const store = memoryStore();
     const app = await start([[textStream('Hello')]], { store });

@@ -253,10 +253,18 @@ function ref(name: string): JsonObject {
 }
 
 /** A validator of the schema within the document. */
+const DOCUMENT_URL = 'http://host/openapi.json';
+/** What each document's schemas have been compiled to: all of them refer to each other. */
+const compilers = new WeakMap<Document, Ajv2020>();
+
 function schemaIn(document: Document, schema: JsonObject): ValidateFunction {
-  const ajv = new Ajv2020({ strict: false, allErrors: false, validateFormats: false });
-  const { components } = document;
-  return ajv.compile({ ...schema, components } as JsonObject);
+  let ajv = compilers.get(document);
+  if (!ajv) {
+    ajv = new Ajv2020({ strict: false, allErrors: false, validateFormats: false, code: { optimize: false } });
+    ajv.addSchema({ $id: DOCUMENT_URL, components: document.components });
+    compilers.set(document, ajv);
+  }
+  return ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', `"${DOCUMENT_URL}#/`)));
 }
 
 describe('the schemas of requests', () => {

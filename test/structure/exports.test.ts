@@ -1,12 +1,10 @@
 /** Nothing is exported that no other file imports, and what all files need stands once. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { parseSync } from '@swc/core';
+import { parseSync } from 'rolldown/utils';
 import { sourceFiles, sourceText } from './source-graph.ts';
 
 const root = join(import.meta.dirname, '../..');
-
-type Node = Readonly<Record<string, unknown>>;
 
 /** What one file exports and imports, each import as `file#name`, or `file#*` for all of it. */
 interface Names {
@@ -14,57 +12,26 @@ interface Names {
   readonly imported: readonly string[];
 }
 
+/** `require('…')`, and the type `import('…')`: no imports of a module, as the parser sees them. */
+const LOADED = /\b(?:require|import)\(\s*['"](\.[^'"]+)['"]/g;
+
+/** From the record that the parser keeps of imports and exports: its syntax trees of all files are a hundred times as much. */
 function namesOf(path: string, text: string): Names {
   const exported: string[] = [];
   const imported: string[] = [];
-  const from = (source: unknown, name: unknown) => {
-    const { value } = source as { readonly value: string };
+  const from = (value: string, name: string) => {
     if (value.startsWith('.')) imported.push(`${relative(root, join(root, dirname(path), value))}#${name}`);
   };
-  for (const node of nodesOf(parseSync(text, { syntax: 'typescript', tsx: path.endsWith('x') }).body)) {
-    if (node.type === 'ImportDeclaration') for (const name of importedNames(node)) from(node.source, name);
-    if (node.type === 'ExportNamedDeclaration')
-      for (const name of listedNames(node)) node.source ? from(node.source, name) : exported.push(name);
-    if (node.type === 'ExportDeclaration') exported.push(...declaredNames(node.declaration as Node));
-    const loaded = loadedPath(node);
-    if (loaded) from(loaded, '*');
+  const { module, errors } = parseSync(path, text);
+  if (errors.length > 0) throw new Error(`${path}: ${errors[0]?.message}`);
+  for (const { moduleRequest, entries } of module.staticImports)
+    for (const { importName } of entries) from(moduleRequest.value, importName.name ?? '*');
+  for (const { moduleRequest, importName, localName } of module.staticExports.flatMap(({ entries }) => entries)) {
+    if (!moduleRequest) exported.push(localName.name ?? '');
+    else if (importName.name) from(moduleRequest.value, importName.name);
   }
+  for (const [, loaded = ''] of text.matchAll(LOADED)) from(loaded, '*');
   return { exported, imported };
-}
-
-function* nodesOf(value: unknown): Generator<Node> {
-  if (typeof value !== 'object' || value === null) return;
-  // The cast: an object of a syntax tree has any fields.
-  if (!Array.isArray(value)) yield value as Node;
-  for (const child of Object.values(value)) yield* nodesOf(child);
-}
-
-function importedNames({ specifiers }: Node): readonly string[] {
-  return (specifiers as readonly Node[]).map(({ type, imported, local }) =>
-    type === 'ImportNamespaceSpecifier' ? '*' : ((imported ?? local) as { readonly value: string }).value,
-  );
-}
-
-function listedNames({ specifiers }: Node): readonly string[] {
-  return (specifiers as readonly Node[]).flatMap(({ orig }) => (orig as { readonly value?: string })?.value ?? []);
-}
-
-function declaredNames({ type, declarations, identifier, id }: Node): readonly string[] {
-  // The names of a pattern are read where they are bound; no two files bind the same ones from a package.
-  if (type === 'VariableDeclaration')
-    return (declarations as readonly { readonly id: { readonly value?: string } }[]).flatMap(({ id: { value } }) =>
-      value === undefined ? [] : [value],
-    );
-  return [((identifier ?? id) as { readonly value: string }).value];
-}
-
-/** The path of `import('…')`, `require('…')`, and of the type `import('…')`. */
-function loadedPath({ type, callee, arguments: args, argument }: Node): unknown {
-  if (type === 'TsImportType') return argument;
-  const { type: by, value } = (callee ?? {}) as { readonly type?: string; readonly value?: string };
-  if (type !== 'CallExpression' || (by !== 'Import' && value !== 'require')) return undefined;
-  const [first] = args as readonly { readonly expression: Node }[];
-  return first?.expression.type === 'StringLiteral' ? first.expression : undefined;
 }
 
 /** Exports that no file of these imports, as `file#name`. */

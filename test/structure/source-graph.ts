@@ -25,8 +25,16 @@ export interface Import {
 const STATEMENT =
   /(?:^|\n)(?:import|export)\b([^;'"]*?)\bfrom\s*['"]([^'"]+)['"]|\b(?:import|require)\s*\(?\s*['"]([^'"]+)['"]/g;
 
+const found = new Map<string, readonly Import[]>();
+
 /** Everything that the file imports, by whichever form of import. */
 export function importsOf(file: string): readonly Import[] {
+  const imports = found.get(file) ?? readImports(file);
+  found.set(file, imports);
+  return imports;
+}
+
+function readImports(file: string): readonly Import[] {
   const code = sourceText(file).replace(/^\s*(\/\*\*?|\*|\/\/).*$/gm, '');
   return [...code.matchAll(STATEMENT)].map(([, names = '', from, bare = '']) => {
     const path = from ?? bare;

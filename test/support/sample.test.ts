@@ -1,5 +1,7 @@
 /** A sample is about one test in so many, follows from the seed, and is never empty where jest wants a test. */
-import { sampled, seedFor, type TestGlobals } from './sample.ts';
+import { sampled, type TestGlobals } from './sample.ts';
+import filesInSample from './sample-files.cjs';
+import { seedFor } from './seed.cjs';
 
 const NAMES = Array.from({ length: 400 }, (_, index) => `test ${index}`);
 const { SEED } = process.env;
@@ -33,12 +35,12 @@ function inOneFile(names: readonly string[]): (globals: TestGlobals) => void {
   };
 }
 
-describe('a sample of tests', () => {
-  afterEach(() => {
-    if (SEED === undefined) delete process.env.SEED;
-    else process.env.SEED = SEED;
-  });
+afterEach(() => {
+  if (SEED === undefined) delete process.env.SEED;
+  else process.env.SEED = SEED;
+});
 
+describe('a sample of tests', () => {
   it('is about one in so many, the same for the same seed and another for another', () => {
     const first = registered('one', 4, inOneFile(NAMES));
     expect(registered('one', 4, inOneFile(NAMES))).toEqual(first);
@@ -81,5 +83,41 @@ describe('a sample of tests', () => {
     const seeds = [seedFor('laws'), seedFor('splits')];
     process.env.SEED = 'two';
     expect(new Set([...seeds, seedFor('laws')]).size).toBe(3);
+  });
+});
+
+describe('a sample of files', () => {
+  const PATHS = Array.from(
+    { length: 41 },
+    (_, index) => `/test/room-${String(index >> 2)}/${index}.test.ts`,
+  ).toSorted();
+  const { SAMPLE_FILES } = process.env;
+
+  async function chosen(seed: string, share: string): Promise<readonly string[]> {
+    Object.assign(process.env, { SEED: seed, SAMPLE_FILES: share });
+    return (await filesInSample(PATHS.toReversed())).filtered;
+  }
+
+  afterEach(() => {
+    if (SAMPLE_FILES === undefined) delete process.env.SAMPLE_FILES;
+    else process.env.SAMPLE_FILES = SAMPLE_FILES;
+  });
+
+  it('is one of each so many neighbours, the same for the same seed and another for another', async () => {
+    const files = await chosen('one', '2');
+    expect(files).toEqual(await chosen('one', '2'));
+    expect(files).not.toEqual(await chosen('two', '2'));
+    expect(files.map((path) => PATHS.indexOf(path) >> 1)).toEqual(Array.from({ length: 21 }, (_, index) => index));
+  });
+
+  it('covers all files over several seeds, and is all of them with a share of one', async () => {
+    const seen = new Set<string>();
+    for (let seed = 0; seed < 20; seed += 1) for (const path of await chosen(String(seed), '2')) seen.add(path);
+    expect([...seen].toSorted()).toEqual(PATHS);
+    expect(await chosen('one', '1')).toEqual(PATHS);
+  });
+
+  it('refuses a share that is no whole number', async () => {
+    await expect(chosen('one', 'half')).rejects.toThrow('got half');
   });
 });

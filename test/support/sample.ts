@@ -1,11 +1,5 @@
-/** What decides the seeds of laws and, in a sampled run, which tests run: SEED, a text such as a commit. */
-import { createHash } from 'node:crypto';
-
-/** A number that SEED and the name decide, from 0 to 2^31 - 1: the same in every run with the same SEED. */
-export function seedFor(name: string): number {
-  const seed = process.env.SEED ?? '';
-  return createHash('sha256').update(`${seed}\0${name}`).digest().readUInt32BE() >>> 1;
-}
+/** Which tests of a file run in a sampled run: SEED, a text such as a commit, decides it. */
+import { seedFor } from './seed.cjs';
 
 /** The functions of jest's that make up a test file. */
 export interface TestGlobals {

@@ -83,15 +83,21 @@ function asObject(value: unknown): JsonObject {
   return isRecord(value) ? value : {};
 }
 
+/** One for all: it compiles first what a schema is. */
+const ajv = new Ajv2020({
+  ...{ strict: false, logger: false, validateFormats: false, addUsedSchema: false },
+  code: { optimize: false },
+});
+
 /** Whether the value is accepted; undefined for a schema that is none, or that never ends. */
 function accepts(schema: unknown, value: unknown): boolean | undefined {
   try {
     // The casts: Ajv refuses what is no schema by an error.
-    return new Ajv2020({ strict: false, logger: false, validateFormats: false }).compile(schema as object)(
-      value,
-    ) as boolean;
+    return ajv.compile(schema as object)(value) as boolean;
   } catch {
     return undefined;
+  } finally {
+    ajv.removeSchema(schema as object);
   }
 }
 

@@ -6,11 +6,14 @@ import { programs } from '../../../../src/tools/code-interpreter/index.ts';
 import { NEVER, PATIENCE } from '../support.ts';
 
 let provider: ToolProvider;
+/** Ends soon what never ends. */
+let hasty: ToolProvider;
 
 beforeAll(() => {
-  provider = programs({ limits: { runMs: 2000, memoryMb: 160 }, warm: 1 });
+  provider = programs({ limits: { runMs: 60_000, memoryMb: 160 }, warm: 1 });
+  hasty = programs({ limits: { runMs: 500, memoryMb: 160 }, warm: 0 });
 });
-afterAll(() => provider.close?.());
+afterAll(() => Promise.all([provider.close?.(), hasty.close?.()]));
 
 const START = { tools: ['look', 'a-b'], startedAt: Date.UTC(2026, 10, 27), seed: '5'.repeat(64), maxCalls: 8 };
 
@@ -18,8 +21,8 @@ type Answer = (name: string, args: unknown) => ProgramCallResult;
 const echo: Answer = (name, args) => ({ text: JSON.stringify({ name, args }), failed: false });
 
 /** Every step of the program. */
-async function stepsOf(code: string, answer: Answer = echo): Promise<readonly ProgramStep[]> {
-  const program = await provider.programs?.begin({ ...START, code }, NEVER);
+async function stepsOf(code: string, answer: Answer = echo, runtime = provider): Promise<readonly ProgramStep[]> {
+  const program = await runtime.programs?.begin({ ...START, code }, NEVER);
   const steps: ProgramStep[] = [];
   let results: readonly ProgramCallResult[] = [];
   try {
@@ -36,9 +39,9 @@ async function stepsOf(code: string, answer: Answer = echo): Promise<readonly Pr
 }
 
 /** How it ended: the error, or what it wrote. */
-async function endOf(code: string, answer?: Answer): Promise<string | undefined> {
+async function endOf(code: string, answer?: Answer, runtime?: ToolProvider): Promise<string | undefined> {
   try {
-    const end = (await stepsOf(code, answer)).at(-1);
+    const end = (await stepsOf(code, answer, runtime)).at(-1);
     return end && !('calls' in end) ? (end.error ?? end.text) : undefined;
   } catch (error) {
     return String(error);
@@ -48,9 +51,15 @@ async function endOf(code: string, answer?: Answer): Promise<string | undefined>
 const MANY = 'for (let n = 0; n < 100_000; n += 1)';
 
 describe('a hostile program', () => {
+  it.each(['for (;;) {}', 'for (;;) await null;'])(
+    '[E-12] ends where it runs too long: %s',
+    async (code) => {
+      expect(await endOf(code, echo, hasty)).toMatch(/ran longer than 500 ms/);
+    },
+    PATIENCE,
+  );
+
   it.each([
-    ['for (;;) {}', /ran longer than 2000 ms/],
-    ['for (;;) await null;', /ran longer than 2000 ms/],
     ['const all = []; for (;;) all.push(new Array(1e6).fill(Math.random()));', /memory/],
     [`${MANY} await tools.look({ n });`, /at most 8 calls/],
     [`const all = []; ${MANY} all.push(tools.look({ n })); await Promise.all(all);`, /at most 8 calls/],
@@ -92,7 +101,9 @@ describe('a hostile program', () => {
   it(
     '[E-12] leaves the next program alone',
     async () => {
-      await endOf('globalThis.left = 1; Array.prototype.map = null; for (;;) {}');
+      await endOf(
+        'globalThis.left = 1; Array.prototype.map = null; const all = []; for (;;) all.push(Array(1e6).fill(1.5));',
+      );
       expect(await endOf('text([1].map((one) => one + 1)); text(typeof left);')).toBe('[2]\nundefined');
     },
     PATIENCE,
