@@ -29,17 +29,6 @@ describe('package.json', () => {
   });
 });
 
-describe('the package', () => {
-  it('has the build and its sources, its licence, what messages name, and nothing else', () => {
-    const listed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root });
-    const [{ files }]: readonly [{ readonly files: readonly { readonly path: string }[] }] = JSON.parse(String(listed));
-    const others = files
-      .map(({ path }) => path)
-      .filter((path) => !/^(src|dist\/(cjs|esm|inspector-ui|sandbox))\//.test(path));
-    expect(others.toSorted()).toEqual(['LICENSE', 'README.md', 'SECURITY.md', 'docs/errors.md', 'package.json']);
-  });
-});
-
 describe('the workflows', () => {
   it('name the actions of others by commit, since a tag can be moved', () => {
     const folder = '.github/workflows';

@@ -1,4 +1,4 @@
-/** What a host sees in the stack trace of its mistake: the names of our functions, and the lines of our sources. */
+/** The package as npm packs it: its files, and what a host sees in the stack trace of its mistake, the names of our functions and the lines of our sources. */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,14 +30,22 @@ ${MISTAKE.replace("stoer: 'redis'", "stoer: 'redis' } as object").replace(' });'
 
 /** A host in a folder of its own, where the package is installed as it is published. */
 let host: string;
+/** The paths of what was packed. */
+let packed: readonly string[];
 const installed = () => join(host, 'node_modules/express-open-responses');
+
+interface Packed {
+  readonly filename: string;
+  readonly files: readonly { readonly path: string }[];
+}
 
 async function install(): Promise<void> {
   host = mkdtempSync(join(tmpdir(), 'host-'));
   mkdirSync(installed(), { recursive: true });
   const pack = ['pack', '--json', '--ignore-scripts', '--pack-destination', host];
   const { stdout } = await execute('npm', pack, { cwd: root, maxBuffer: 10_000_000 });
-  const [{ filename }] = JSON.parse(stdout);
+  const [{ filename, files }]: readonly [Packed] = JSON.parse(stdout);
+  packed = files.map(({ path }) => path);
   await execute('tar', ['-xzf', join(host, filename), '-C', installed(), '--strip-components=1']);
   const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   for (const name of [...Object.keys(dependencies), 'express', '@types/node', '@types/express']) {
@@ -99,6 +107,11 @@ describeWhere(existsSync(join(root, 'dist/cjs/index.d.ts')), 'there is no dist/c
           { ...call, path: 'plain.cjs' },
         ]),
       );
+    });
+
+    it('has the build and its sources beside it, its licence, what messages name, and nothing else', () => {
+      const others = packed.filter((path) => !/^(src|dist\/(cjs|esm|inspector-ui|sandbox))\//.test(path));
+      expect(others.toSorted()).toEqual(['LICENSE', 'README.md', 'SECURITY.md', 'docs/errors.md', 'package.json']);
     });
 
     it('[Q-05] can be looked for in the installed code: functions, their names and their comments are there', () => {
