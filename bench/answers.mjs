@@ -10,15 +10,18 @@ export function pathOf(api) {
   return PATHS[api];
 }
 
-/** A client's request, with the plan as the model's name; `tool` offers the tool `echo`, `logprobs` requests log probabilities. */
-export function bodyOf(api, plan, { stream = true, tool = false, logprobs = false } = {}) {
+/** A client's request, with the plan as the model's name; `tool` offers the tool `echo`, `logprobs` requests log probabilities, `store` goes to the Responses API. */
+export function bodyOf(api, plan, { stream = true, tool = false, logprobs = false, store } = {}) {
   if (api === 'chat') {
     const tools = tool ? { tools: [{ type: 'function', function: ECHO }] } : {};
     const more = { ...(stream ? { stream_options: { include_usage: true } } : {}), ...(logprobs ? { logprobs } : {}) };
     return { model: plan, stream, messages: [{ role: 'user', content: 'Hi' }], ...tools, ...more };
   }
   const tools = tool ? { tools: [{ type: 'function', ...ECHO }] } : {};
-  const more = logprobs ? { include: ['message.output_text.logprobs'] } : {};
+  const more = {
+    ...(logprobs ? { include: ['message.output_text.logprobs'] } : {}),
+    ...(store === undefined ? {} : { store }),
+  };
   return { model: plan, stream, input: 'Hi', ...tools, ...more };
 }
 

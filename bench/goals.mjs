@@ -59,6 +59,7 @@ export const GOALS = [
   cpu('json', 'request', BASELINE_IN_EXPRESS, byNode(1.6, 2.2)),
   cpu('paced', 'event', BASELINE, byNode(1.05, 1.25)),
   cpu('paced', 'event', 'naive', 0.65),
+  cpu('responses-upstream', 'request', 'agentic-server', 1.5),
   latency('added to the first delta', 'first'),
   latency('added to an event, p50', 'p50'),
   latency('added to an event, p99', 'p99'),

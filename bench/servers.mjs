@@ -31,6 +31,13 @@ export const ROUTING_SERVERS = {
   balanced: { file: 'ours.mjs', args: ['core-balanced'], api: 'responses' },
 };
 
+/** Over a server of the Responses API. */
+export const RESPONSES_SERVERS = {
+  'pass-through': { file: 'pass-through.mjs', args: ['/v1/responses'], api: 'responses' },
+  'pass-through in Express': { file: 'pass-through-express.mjs', args: ['/v1/responses'], api: 'responses' },
+  'ours in Express': { file: 'ours.mjs', args: ['express-responses'], api: 'responses' },
+};
+
 /** This package without options that cost something, and with one of them each. */
 export const OPTION_SERVERS = {
   'no option': { file: 'ours.mjs', args: ['core'], api: 'responses' },
@@ -59,7 +66,7 @@ export async function startServer(start, name, { file, args = [], api }, upstrea
 }
 
 /** A server that was started elsewhere: the usage of its process is measured if its id is known. */
-export function peerServer({ name, url, pid }) {
+export function peerServer({ name, url, pid, upstream = 'chat' }) {
   const { hostname: host, port, protocol, pathname } = new URL(url);
   if (protocol !== 'http:') throw new TypeError(`--peer: ${name} must be at an http URL, got '${url}'`);
   const prefix = pathname.replace(/\/+$/, '');
@@ -73,6 +80,8 @@ export function peerServer({ name, url, pid }) {
       prefix,
     },
     isPeer: true,
+    /** The API of its model server. */
+    upstream,
     usage: async () => (pid === undefined ? { cpu: Number.NaN, rss: Number.NaN, heap: Number.NaN } : usageOf(pid)),
     async stop() {},
   };

@@ -1,6 +1,6 @@
 /** The bench's model server, in a process of its own: raw sockets, so that it is never the bottleneck. */
 import { createServer } from 'node:net';
-import { AFTER_TOOL, answer, completion, delta, echoed, planOf, toolCall } from './fixtures.mjs';
+import { AFTER_TOOL, answer, completion, delta, echoed, planOf, responsesAnswer, toolCall } from './fixtures.mjs';
 
 const STREAM_HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
 const END = '0\r\n\r\n';
@@ -23,6 +23,7 @@ function bytesOf(name) {
 
 function build({ kind, first }) {
   if (kind === 'json') return json(completion(first));
+  if (kind === 'responses') return whole(responsesAnswer(first));
   if (kind === 'tool' || kind === 'arguments') return whole(toolCall(first));
   return whole(answer({ deltas: first, kind }));
 }

@@ -9,6 +9,7 @@ import { stalled } from './stalled.mjs';
 import { startUp } from './start-up.mjs';
 import { chatTools, mcp } from './tools.mjs';
 import { twoProcesses } from './two-processes.mjs';
+import { responsesUpstream } from './upstreams.mjs';
 
 export const SCENARIOS = {
   burst,
@@ -20,6 +21,7 @@ export const SCENARIOS = {
   arguments: arguments16k,
   'chat-tools': chatTools,
   mcp,
+  'responses-upstream': responsesUpstream,
   latency,
   idle,
   stalled,

@@ -1,7 +1,7 @@
 /**
  * This package under test, by the second argument: `express`, on bare node:http through the `core`, the `chat` router; with
  * `-tool` a function of the server, with `-mcp` the tools of the MCP server whose URL is the third argument, with `-balanced`
- * the model server as the only one of `balanced`, with `-pii` a guard of the output, with `-inspector` an inspector.
+ * the model server as the only one of `balanced`, with `-responses` a model server of the Responses API, with `-pii` a guard of the output, with `-inspector` an inspector.
  */
 import { createServer } from 'node:http';
 import { serve } from './serve.mjs';
@@ -12,7 +12,7 @@ const [api, tool] = what.split('-');
 serve(async (port) => {
   const ours = await import('express-open-responses');
   const baseURL = `http://127.0.0.1:${port}/v1`;
-  const upstream = await upstreamOf(ours.chatCompletionsUpstream({ baseURL, apiKey: 'bench', retries: 0 }));
+  const upstream = await upstreamOf(ours, { baseURL, apiKey: 'bench', retries: 0 });
   const options = await withOption({ upstream, store: ours.memoryStore(), tools: await toolsOf(ours) });
   if (api === 'core') {
     const core = await import('express-open-responses/core');
@@ -23,7 +23,12 @@ serve(async (port) => {
   return createServer(express().use('/v1', router));
 });
 
-async function upstreamOf(server) {
+async function upstreamOf({ chatCompletionsUpstream }, settings) {
+  if (tool === 'responses') {
+    const { responsesUpstream } = await import('express-open-responses/upstreams/responses');
+    return responsesUpstream(settings);
+  }
+  const server = chatCompletionsUpstream(settings);
   if (tool !== 'balanced') return server;
   const { balanced } = await import('express-open-responses/routing');
   return balanced([server]);
