@@ -130,6 +130,13 @@ export function completion(deltas) {
   return JSON.stringify({ ...HEAD, object: 'chat.completion', choices, usage: usage(deltas) });
 }
 
+/** One embedding with so many dimensions. */
+export function embeddings(dimensions) {
+  const embedding = Array.from({ length: dimensions }, (_, at) => at / dimensions);
+  const data = [{ object: 'embedding', index: 0, embedding }];
+  return JSON.stringify({ object: 'list', data, model: 'bench', usage: { prompt_tokens: 200, total_tokens: 200 } });
+}
+
 /** The parts of a plan, which is sent as the model's name: `burst:500`, `paced:50:20`, `arguments:16384`. */
 export function planOf(name) {
   const [kind, first = '8', second = '20'] = name.split(':');
@@ -139,6 +146,7 @@ export function planOf(name) {
 /** The correct answer to a plan, whatever server is in between. */
 export function expected(name) {
   const { kind, first } = planOf(name);
+  if (kind === 'embeddings') return { text: String(first), calls: [], usage: undefined };
   const answered = (words, calls, output) => ({ text: words, calls, usage: { input: PROMPT_TOKENS, output } });
   if (kind === 'arguments') return answered('', [argumentsOf(first)], pieces(first).length);
   return answered(text(first), [], first);
