@@ -71,7 +71,7 @@ async function measured({ start }, { database, name, count, processes, isBackgro
 }
 
 async function counted(database, nodes) {
-  const usages = await Promise.all(nodes.map((node) => node.usage()));
+  const usages = await Promise.all(nodes.map((node) => node.usage('collected')));
   const { cpu: databaseCpu, ...counts } = await database.counts();
   const sum = (key) => usages.reduce((total, usage) => total + usage[key], 0);
   return { ...counts, databaseCpu, cpu: sum('cpu'), rss: sum('rss') };
