@@ -14,6 +14,9 @@ const DATABASES = { Redis: 'redis', PostgreSQL: 'postgres' };
 /** Two files for a stream, and some for everything else. */
 const OTHER_FILES = 200;
 
+/** How long a process without requests is looked at: its queue asks the database all the same. */
+const IDLE_MS = 5000;
+
 /** Many that say little: their memory, and how many a machine holds. */
 const OPEN = { plan: 'paced:12:5000', deltas: 12, spreadMs: 20_000, looksAfterMs: 35_000 };
 const OPEN_QUICK = { plan: 'paced:3:1000', deltas: 3, spreadMs: 500, looksAfterMs: 1500 };
@@ -47,6 +50,8 @@ async function measured({ start }, { database, name, count, processes, isBackgro
     );
   try {
     await ask('short:8', Math.min(each, 20), 0);
+    const idle = await counted(database, nodes);
+    await sleep(IDLE_MS);
     const before = await counted(database, nodes);
     const answers = ask(job.plan, each, job.spreadMs);
     // Handled below; a failure before that must not end the run.
@@ -61,42 +66,56 @@ async function measured({ start }, { database, name, count, processes, isBackgro
       rss: during.rss / processes,
       perStream: (during.rss - before.rss) / (each * processes),
       connections: during.connections,
-      cpu: (after.cpu - before.cpu) / sum('answers'),
-      statements: (after.statements - before.statements) / sum('answers'),
-      databaseCpu: (after.databaseCpu - before.databaseCpu) / sum('answers'),
+      ...forEach(sum('answers'), { idle, before, after }),
+      idleStatements: rate('statements', idle, before) / processes,
     };
   } finally {
     await Promise.all([...[model, ...clients].map(stopped), ...nodes.map((node) => node.stop())]);
   }
 }
 
+/** What each answer took, without what the idle processes and their database would have taken in that time. */
+function forEach(answers, { idle, before, after }) {
+  const seconds = (after.at - before.at) / 1000;
+  const keys = ['cpu', 'statements', 'databaseCpu'];
+  return Object.fromEntries(
+    keys.map((key) => [key, (after[key] - before[key] - seconds * rate(key, idle, before)) / answers]),
+  );
+}
+
+/** In a second. */
+function rate(key, from, to) {
+  return ((to[key] - from[key]) / (to.at - from.at)) * 1000;
+}
+
 async function counted(database, nodes) {
   const usages = await Promise.all(nodes.map((node) => node.usage('collected')));
   const { cpu: databaseCpu, ...counts } = await database.counts();
   const sum = (key) => usages.reduce((total, usage) => total + usage[key], 0);
-  return { ...counts, databaseCpu, cpu: sum('cpu'), rss: sum('rss') };
+  return { ...counts, databaseCpu, cpu: sum('cpu'), rss: sum('rss'), at: performance.now() };
 }
 
 /** What one stream in progress needs for a second of its life. */
-function costs({ cpu, statements, databaseCpu, connections, processes }, perStream) {
+function costs({ cpu, statements, idleStatements, databaseCpu, connections, processes }, perStream) {
   const { seconds } = PACE;
   return {
     cores: cpu / 1e6 / seconds,
     databaseCores: databaseCpu / 1e6 / seconds,
     statements: statements / seconds,
+    idleStatements,
     connections: connections / processes,
     perStream,
   };
 }
 
 /** What so many streams need, and the part that is full first. */
-function need(streams, { cores, databaseCores, statements, connections, perStream }, base) {
+function need(streams, { cores, databaseCores, statements, idleStatements, connections, perStream }, base) {
   const processes = Math.max(1, Math.ceil((streams * cores) / MOST_OF_A_CORE));
   const database = (streams * databaseCores) / MOST_OF_A_CORE;
   return {
     processes,
     megabytes: (processes * base + streams * perStream) / 2 ** 20,
-    statements: streams * statements,
+    statements: streams * statements + processes * idleStatements,
     connections: processes * connections,
     database,
     // How many streams the first core of each holds.
