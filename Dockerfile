@@ -19,4 +19,5 @@ USER node
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=40s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:3000/health').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node", "/app/node_modules/express-open-responses/dist/cjs/hosts/cli/bin.js", "--host", "0.0.0.0"]
+# Memory for some more garbage collections: docs/production.md, "Node's settings".
+ENTRYPOINT ["node", "--max-semi-space-size=8", "/app/node_modules/express-open-responses/dist/cjs/hosts/cli/bin.js", "--host", "0.0.0.0"]

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { argumentsOf, echoed, expected, planOf } from './fixtures.mjs';
 
-const PATHS = { chat: '/chat/completions', responses: '/responses' };
+const PATHS = { chat: '/chat/completions', responses: '/responses', messages: '/messages', embeddings: '/embeddings' };
 const ECHO = { name: 'echo', description: 'Says it again.', parameters: { type: 'object', properties: {} } };
 
 /** The path of an API below its mount point. */
@@ -10,15 +10,20 @@ export function pathOf(api) {
   return PATHS[api];
 }
 
-/** A client's request, with the plan as the model's name; `tool` offers the tool `echo`, `logprobs` requests log probabilities. */
-export function bodyOf(api, plan, { stream = true, tool = false, logprobs = false } = {}) {
+/** A client's request, with the plan as the model's name; `tool` offers the tool `echo`, `logprobs` requests log probabilities, `store` goes to the Responses API. */
+export function bodyOf(api, plan, { stream = true, tool = false, logprobs = false, store } = {}) {
+  if (api === 'embeddings') return { model: plan, input: 'word '.repeat(200) };
+  if (api === 'messages') return { model: plan, stream, max_tokens: 1000, messages: [{ role: 'user', content: 'Hi' }] };
   if (api === 'chat') {
     const tools = tool ? { tools: [{ type: 'function', function: ECHO }] } : {};
     const more = { ...(stream ? { stream_options: { include_usage: true } } : {}), ...(logprobs ? { logprobs } : {}) };
     return { model: plan, stream, messages: [{ role: 'user', content: 'Hi' }], ...tools, ...more };
   }
   const tools = tool ? { tools: [{ type: 'function', ...ECHO }] } : {};
-  const more = logprobs ? { include: ['message.output_text.logprobs'] } : {};
+  const more = {
+    ...(logprobs ? { include: ['message.output_text.logprobs'] } : {}),
+    ...(store === undefined ? {} : { store }),
+  };
   return { model: plan, stream, input: 'Hi', ...tools, ...more };
 }
 
@@ -55,6 +60,14 @@ function eventsIn(text) {
 }
 
 const readers = {
+  embeddings: { whole: ({ data }) => ({ text: String(data[0].embedding.length), calls: [], usage: undefined }) },
+  messages: {
+    events(events) {
+      const text = events.map(({ delta }) => delta?.text ?? '').join('');
+      const { usage } = events.findLast(({ type }) => type === 'message_delta');
+      return { text, calls: [], usage: { input: usage.input_tokens, output: usage.output_tokens } };
+    },
+  },
   chat: {
     events(chunks) {
       const deltas = chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta));

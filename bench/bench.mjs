@@ -35,7 +35,8 @@ export async function startBench({ start, rounds, scenarioMs, quick, peers, upst
     start: (name, server = SERVERS[name], side = 'server') => startServer(start, name, server, port, side),
     startAll: (servers = SERVERS) =>
       Promise.all(Object.entries(servers).map(([name, server]) => startServer(start, name, server, port))),
-    peers: () => peers.map(peerServer),
+    /** Those whose model server speaks this API. */
+    peers: (upstream = 'chat') => peers.map(peerServer).filter((peer) => peer.upstream === upstream),
     startHelper: (file, ...args) => started(start(file, args)),
   };
 }

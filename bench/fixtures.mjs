@@ -50,6 +50,47 @@ export function answer({ deltas, kind }) {
   return [chunk({ role: 'assistant', content: '' }), ...deltaChunks, chunk({}, 'stop'), usageChunk(deltas), DONE];
 }
 
+/** The events of one answer of a Responses server, as OpenAI writes them. */
+export function responsesAnswer(deltas) {
+  let sequence_number = 0;
+  const event = (name, fields) => {
+    const type = `response.${name}`;
+    const data = { type, sequence_number, ...fields };
+    sequence_number += 1;
+    return `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`;
+  };
+  const message = { id: 'msg_bench', type: 'message', role: 'assistant' };
+  const part = { type: 'output_text', text: '', annotations: [], logprobs: [] };
+  const place = { item_id: message.id, output_index: 0, content_index: 0 };
+  const response = {
+    id: 'resp_bench',
+    object: 'response',
+    created_at: HEAD.created,
+    status: 'in_progress',
+    model: 'bench',
+    output: [],
+  };
+  const whole = { ...part, text: text(deltas) };
+  const item = { ...message, status: 'completed', content: [whole] };
+  const tokens = { input_tokens: PROMPT_TOKENS, output_tokens: deltas, total_tokens: PROMPT_TOKENS + deltas };
+  const details = { input_tokens_details: { cached_tokens: 0 }, output_tokens_details: { reasoning_tokens: 0 } };
+  return [
+    event('created', { response }),
+    event('in_progress', { response }),
+    event('output_item.added', { output_index: 0, item: { ...message, status: 'in_progress', content: [] } }),
+    event('content_part.added', { ...place, part }),
+    ...Array.from({ length: deltas }, (_, index) =>
+      event('output_text.delta', { ...place, delta: word(index), logprobs: [], ...EXTRAS.padded(index) }),
+    ),
+    event('output_text.done', { ...place, text: whole.text, logprobs: [] }),
+    event('content_part.done', { ...place, part: whole }),
+    event('output_item.done', { output_index: 0, item }),
+    event('completed', {
+      response: { ...response, status: 'completed', output: [item], usage: { ...tokens, ...details } },
+    }),
+  ];
+}
+
 /** One delta with this text. */
 export function delta(content) {
   return chunk({ content });
@@ -89,6 +130,13 @@ export function completion(deltas) {
   return JSON.stringify({ ...HEAD, object: 'chat.completion', choices, usage: usage(deltas) });
 }
 
+/** One embedding with so many dimensions. */
+export function embeddings(dimensions) {
+  const embedding = Array.from({ length: dimensions }, (_, at) => at / dimensions);
+  const data = [{ object: 'embedding', index: 0, embedding }];
+  return JSON.stringify({ object: 'list', data, model: 'bench', usage: { prompt_tokens: 200, total_tokens: 200 } });
+}
+
 /** The parts of a plan, which is sent as the model's name: `burst:500`, `paced:50:20`, `arguments:16384`. */
 export function planOf(name) {
   const [kind, first = '8', second = '20'] = name.split(':');
@@ -98,6 +146,7 @@ export function planOf(name) {
 /** The correct answer to a plan, whatever server is in between. */
 export function expected(name) {
   const { kind, first } = planOf(name);
+  if (kind === 'embeddings') return { text: String(first), calls: [], usage: undefined };
   const answered = (words, calls, output) => ({ text: words, calls, usage: { input: PROMPT_TOKENS, output } });
   if (kind === 'arguments') return answered('', [argumentsOf(first)], pieces(first).length);
   return answered(text(first), [], first);

@@ -59,6 +59,10 @@ export const GOALS = [
   cpu('json', 'request', BASELINE_IN_EXPRESS, byNode(1.6, 2.2)),
   cpu('paced', 'event', BASELINE, byNode(1.05, 1.25)),
   cpu('paced', 'event', 'naive', 0.65),
+  cpu('responses-upstream', 'request', 'agentic-server', 1.5),
+  ...['responses', 'responses, stored', 'chat', 'messages'].map((name) =>
+    cpu('agent-body', 'request', 'express.json and fetch', 0.9, `ours, ${name}`),
+  ),
   latency('added to the first delta', 'first'),
   latency('added to an event, p50', 'p50'),
   latency('added to an event, p99', 'p99'),
@@ -93,6 +97,7 @@ export const GOALS = [
     figure: times('event', 'one server', 'balanced'),
     most: 1.03,
   },
+  cpu('options', 'event', 'no option', 1.8, 'output: [pii()]'),
   {
     scenario: 'options',
     goal: 'inspector, CPU per event, × no option',

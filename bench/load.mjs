@@ -1,5 +1,6 @@
 /** The bench's clients, in a process of their own: raw sockets that count and do not parse. */
 import { createConnection } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 // With more failures there is nothing to measure.
 const MOST_FAILURES = 50;
@@ -19,15 +20,16 @@ process.on('message', (job) => {
 process.once('disconnect', () => process.exit());
 
 /**
- * Sends each of `bodies` in turn, so many `turns` over so many `connections`. Returns how many answers were complete, and
+ * Sends each of `bodies` in turn, so many `turns` over so many `connections`, which open over `spreadMs`. Returns how many answers were complete, and
  * the times to their first byte, first stamped delta and end, and of stamps on their way, in milliseconds.
  */
-async function ask({ connections, turns, bodies, ...where }) {
+async function ask({ connections, turns, bodies, spreadMs = 0, ...where }) {
   const requests = bodies.map((body) => requestOf(where, body));
   const seen = { answers: 0, failed: 0, firstByte: [], firstDelta: [], whole: [], delay: [] };
   let left = turns;
 
-  async function client() {
+  async function client(_, index) {
+    if (spreadMs > 0) await sleep((index * spreadMs) / connections);
     let socket = await open(where);
     while (left > 0 && seen.failed < MOST_FAILURES) {
       left -= 1;

@@ -64,6 +64,20 @@ export const PEERS = {
       };
     },
   },
+  'agentic-server': {
+    installed: 'agentic/bin/agentic-server',
+    install: ['python3 -m venv build/peers/agentic && build/peers/agentic/bin/pip install agentic-api'],
+    upstream: 'responses',
+    run: (model, port) => ({
+      program: [
+        join(FOLDER, 'agentic/bin/agentic-server'),
+        ...['--llm-api-base', model, '--skip-llm-ready-check'],
+        ...['--gateway-host', '127.0.0.1', '--gateway-port', String(port)],
+        ...['--db-url', `sqlite://${join(FOLDER, 'agentic/bench.db')}?mode=rwc`],
+      ],
+      env: { OPENAI_API_KEY: 'bench', RUST_LOG: 'error', HOME: join(FOLDER, 'agentic') },
+    }),
+  },
   'tokligence-gateway': {
     installed: 'tokligence/gateway',
     install: [
@@ -105,7 +119,7 @@ export async function startPeers(modelPort, { folder = FOLDER, peers = PEERS } =
   return { peers: started.flatMap(({ value }) => value ?? []), notes: [...missing, ...failed] };
 }
 
-async function startPeer(name, { run, path = '/v1' }, modelPort) {
+async function startPeer(name, { run, path = '/v1', upstream }, modelPort) {
   const port = await freePort();
   const { program, env } = run(`http://127.0.0.1:${modelPort}`, port);
   const [file, ...args] = program;
@@ -120,7 +134,7 @@ async function startPeer(name, { run, path = '/v1' }, modelPort) {
     listens(port, child),
     ended.then(() => Promise.reject(new Error(`${name} ended when it was started.`))),
   ]);
-  return { name, url: `http://127.0.0.1:${port}${path}`, pid: child.pid };
+  return { name, url: `http://127.0.0.1:${port}${path}`, pid: child.pid, ...(upstream ? { upstream } : {}) };
 }
 
 async function listens(port, child) {

@@ -18,8 +18,9 @@ export function canPin() {
 export function processes({ pinned, nodeFlags = [] }) {
   const running = new Set();
 
-  function start(file, args = [], side = 'load') {
-    const flags = side === 'load' ? [] : nodeFlags;
+  /** `ownFlags` are of Node, for this server alone. */
+  function start(file, args = [], side = 'load', ownFlags = []) {
+    const flags = side === 'load' ? [] : [...nodeFlags, ...ownFlags];
     const node = [
       process.execPath,
       '--expose-gc',

@@ -1,5 +1,5 @@
 /**
- * Measures what a deployment needs: `npm run bench:sizing -- [--only streams,tenants,stored,conversations] [--store
+ * Measures what a deployment needs: `npm run bench:sizing -- [--only streams,tenants,stored,conversations,agents] [--store
  * memory,SQLite,Redis,PostgreSQL] [--quick]`. Each part stops by itself and
  * prints a table with the slope of each figure.
  */
@@ -8,13 +8,14 @@ import { cpus, loadavg, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { processes } from './processes.mjs';
+import { agents } from './sizing/agents.mjs';
 import { conversations } from './sizing/conversations.mjs';
 import { stored } from './sizing/stored.mjs';
 import { STORES } from './sizing/stores.mjs';
 import { streams } from './sizing/streams.mjs';
 import { tenants } from './sizing/tenants.mjs';
 
-const PARTS = { streams, tenants, stored, conversations };
+const PARTS = { streams, tenants, stored, conversations, agents };
 /** Each stream is a socket of the client and one of the model server. */
 const FILES = 65_536;
 
@@ -29,7 +30,7 @@ const { start, stopAll } = processes({ pinned: false });
 process.once('exit', stopAll);
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 // Ends the run, whatever goes wrong.
-setTimeout(() => process.exit(1), 30 * 60_000).unref();
+setTimeout(() => process.exit(1), 45 * 60_000).unref();
 
 const [{ model = 'unknown' } = {}] = cpus();
 const memory = `${Math.round(totalmem() / 2 ** 30)} GB`;

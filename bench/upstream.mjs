@@ -1,6 +1,16 @@
 /** The bench's model server, in a process of its own: raw sockets, so that it is never the bottleneck. */
 import { createServer } from 'node:net';
-import { AFTER_TOOL, answer, completion, delta, echoed, planOf, toolCall } from './fixtures.mjs';
+import {
+  AFTER_TOOL,
+  answer,
+  completion,
+  delta,
+  echoed,
+  embeddings,
+  planOf,
+  responsesAnswer,
+  toolCall,
+} from './fixtures.mjs';
 
 const STREAM_HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
 const END = '0\r\n\r\n';
@@ -23,6 +33,8 @@ function bytesOf(name) {
 
 function build({ kind, first }) {
   if (kind === 'json') return json(completion(first));
+  if (kind === 'embeddings') return json(embeddings(first));
+  if (kind === 'responses') return whole(responsesAnswer(first));
   if (kind === 'tool' || kind === 'arguments') return whole(toolCall(first));
   return whole(answer({ deltas: first, kind }));
 }
@@ -75,6 +87,13 @@ function stamp(socket, { first: deltas, second: everyMs }) {
   if (afterMs > 0 || write()) every(socket, afterMs || everyMs, everyMs, write);
 }
 
+/** A whole answer, after so many milliseconds. */
+function wait(socket, { first: deltas, second: afterMs }) {
+  setTimeout(() => {
+    if (socket.writable) socket.write(bytesOf(`short:${deltas}`));
+  }, afterMs);
+}
+
 /** `megabytes` of text, as fast as it is read. */
 function flood(socket, { first: megabytes }) {
   const events = Buffer.from(answer({ deltas: 2000 }).slice(0, -3).map(chunked).join(''));
@@ -98,6 +117,7 @@ function count(socket, body) {
 const KINDS = {
   paced: pace,
   stamped: stamp,
+  late: wait,
   flood,
   idle: (socket) => socket.write(STREAM_HEAD + chunked(answer({ deltas: 1 })[1])),
   messages: (socket, _plan, body) => count(socket, body),

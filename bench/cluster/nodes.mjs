@@ -30,8 +30,8 @@ export async function startNode(start, upstreamPort, setup) {
   const { port } = await answerOf(child);
   return {
     ...{ name: setup.name, port, host: '127.0.0.1', path: '/v1/responses', base: `http://127.0.0.1:${port}/v1` },
-    /** CPU in µs, RSS and heap in bytes. */
-    usage: () => answerOf(child, { ask: 'usage' }),
+    /** CPU in µs, RSS and heap in bytes; `collected` collects garbage first. */
+    usage: (ask = 'usage') => answerOf(child, { ask }),
     stop: () => stopped(child),
   };
 }

@@ -1,5 +1,6 @@
 /** Every scenario by its name, in the order of a run. */
 import { arguments16k, burst, json, logprobs, paced, padded, short } from './answers.mjs';
+import { agentBody } from './bodies.mjs';
 import { history } from './history.mjs';
 import { idle } from './idle.mjs';
 import { latency } from './latency.mjs';
@@ -9,6 +10,7 @@ import { stalled } from './stalled.mjs';
 import { startUp } from './start-up.mjs';
 import { chatTools, mcp } from './tools.mjs';
 import { twoProcesses } from './two-processes.mjs';
+import { aiSdk, busy, openEarly, passThroughRows, responsesUpstream } from './upstreams.mjs';
 
 export const SCENARIOS = {
   burst,
@@ -20,6 +22,12 @@ export const SCENARIOS = {
   arguments: arguments16k,
   'chat-tools': chatTools,
   mcp,
+  'responses-upstream': responsesUpstream,
+  'ai-sdk': aiSdk,
+  'pass-through': passThroughRows,
+  'agent-body': agentBody,
+  'open-early': openEarly,
+  busy,
   latency,
   idle,
   stalled,

@@ -1,11 +1,11 @@
 /**
  * One node of a cluster under test: a router over the database and the queue that its nodes share, or over memory and the
- * in-process engine. The third argument selects them, as JSON: `name`, `database`, `url`, `queueName` and `lockMs`.
+ * in-process engine. The third argument selects them, as JSON: `name`, `database`, `url`, `queueName`, `lockMs` and `concurrency`.
  */
 import { createServer } from 'node:http';
 import { serve } from './serve.mjs';
 
-const { name, database, url, queueName, lockMs } = JSON.parse(process.argv[3]);
+const { name, database, url, queueName, lockMs, concurrency } = JSON.parse(process.argv[3]);
 const silent = () => {};
 
 serve(async (port) => {
@@ -41,5 +41,5 @@ const openers = {
 
 async function engine(connection) {
   const { bullmqEngine } = await import('express-open-responses/engines/bullmq');
-  return bullmqEngine({ ...connection, queueName, lockMs });
+  return bullmqEngine({ ...connection, queueName, lockMs, concurrency });
 }

@@ -1,7 +1,8 @@
 /**
- * This package under test, by the second argument: `express`, on bare node:http through the `core`, the `chat` router; with
+ * This package under test, by the second argument: `express`, on bare node:http through the `core`, the `chat` and the `messages` router; with
  * `-tool` a function of the server, with `-mcp` the tools of the MCP server whose URL is the third argument, with `-balanced`
- * the model server as the only one of `balanced`, with `-pii` a guard of the output, with `-inspector` an inspector.
+ * the model server as the only one of `balanced`, with `-responses` a model server of the Responses API, with `-aiSdk` a provider
+ * of the AI SDK, with `-early` streams that are opened after a millisecond, with `-pii` a guard of the output, with `-inspector` an inspector.
  */
 import { createServer } from 'node:http';
 import { serve } from './serve.mjs';
@@ -12,24 +13,35 @@ const [api, tool] = what.split('-');
 serve(async (port) => {
   const ours = await import('express-open-responses');
   const baseURL = `http://127.0.0.1:${port}/v1`;
-  const upstream = await upstreamOf(ours.chatCompletionsUpstream({ baseURL, apiKey: 'bench', retries: 0 }));
+  const upstream = await upstreamOf(ours, { baseURL, apiKey: 'bench', retries: 0 });
   const options = await withOption({ upstream, store: ours.memoryStore(), tools: await toolsOf(ours) });
   if (api === 'core') {
     const core = await import('express-open-responses/core');
     return bare(core.openResponses(options));
   }
   const { default: express } = await import('express');
-  const router = api === 'chat' ? ours.chatCompletionsRouter(options) : ours.responsesRouter(options);
-  return createServer(express().use('/v1', router));
+  const routers = { chat: ours.chatCompletionsRouter, messages: ours.messagesRouter, express: ours.responsesRouter };
+  return createServer(express().use('/v1', routers[api](options)));
 });
 
-async function upstreamOf(server) {
+async function upstreamOf({ chatCompletionsUpstream }, settings) {
+  if (tool === 'responses') {
+    const { responsesUpstream } = await import('express-open-responses/upstreams/responses');
+    return responsesUpstream(settings);
+  }
+  if (tool === 'aiSdk') {
+    const { aiSdkUpstream } = await import('express-open-responses/upstreams/ai-sdk');
+    const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+    return aiSdkUpstream(createOpenAICompatible({ name: 'bench', includeUsage: true, ...settings }));
+  }
+  const server = chatCompletionsUpstream(settings);
   if (tool !== 'balanced') return server;
   const { balanced } = await import('express-open-responses/routing');
   return balanced([server]);
 }
 
 async function withOption(options) {
+  if (tool === 'early') return { ...options, limits: { model: { openAfterMs: 1 } } };
   if (tool === 'pii') {
     const { pii } = await import('express-open-responses/guards');
     return { ...options, guards: { output: [pii()] } };

@@ -4,4 +4,5 @@ import express from 'express';
 import { passThrough } from './pass-through.mjs';
 import { serve } from './serve.mjs';
 
-serve((port) => createServer(express().post('/v1/chat/completions', passThrough(port))));
+const [, , , path = '/v1/chat/completions'] = process.argv;
+serve((port) => createServer(express().post(path, passThrough(port, path))));

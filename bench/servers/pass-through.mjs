@@ -4,13 +4,14 @@ import { serve } from './serve.mjs';
 
 const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
 
-export function passThrough(upstreamPort) {
+/** Passes requests to that path of the model server. */
+export function passThrough(upstreamPort, path = '/v1/chat/completions') {
   return (req, res) => {
     const headers = { ...req.headers, host: `127.0.0.1:${upstreamPort}` };
     const options = {
       port: upstreamPort,
       host: '127.0.0.1',
-      path: '/v1/chat/completions',
+      path,
       method: 'POST',
       headers,
       agent,
@@ -26,5 +27,5 @@ export function passThrough(upstreamPort) {
 }
 
 if (process.argv[1]?.endsWith('pass-through.mjs')) {
-  serve((port) => createServer(passThrough(port)));
+  serve((port) => createServer(passThrough(port, process.argv[3])));
 }

@@ -37,7 +37,9 @@ describe('the peers of the bench', () => {
 describe('node bench/sizing.mjs', () => {
   it('[Q-04] refuses a part that it does not know', async () => {
     const error = await runs(process.execPath, ['bench/sizing.mjs', '--only', 'strems'], { cwd: root }).catch(String);
-    expect(String(error)).toContain("--only: there is no 'strems'; known are streams, tenants, stored, conversations");
+    expect(String(error)).toContain(
+      "--only: there is no 'strems'; known are streams, tenants, stored, conversations, agents",
+    );
   });
 });
 

@@ -1,7 +1,7 @@
 /** Patterns over untrusted text: judged by an analysis, and run over texts that are hard for each. */
 import { checkSync } from 'recheck';
 import { FIELD_START, readField } from '../../src/engine/turn/data/text-field.ts';
-import { isLogProbsText } from '../../src/protocol/chat-completions/log-probs.ts';
+import { isLogProbsText } from '../../src/protocol/json/log-probs.ts';
 import { lineOf, type Pattern, patternsOfSource } from '../structure/patterns.ts';
 import { expectProportion } from '../support/cpu-time.ts';
 import { tally } from './tally.ts';

@@ -11,7 +11,7 @@ const LIST = join(import.meta.dirname, 'patterns.txt');
 /** Files that make a pattern out of text, and why that is safe; `test/hostile/patterns.clock.test.ts` attacks each. */
 const CONSTRUCTED: readonly string[] = [
   // Of constants, for texts of at most 64 Ki characters.
-  'src/protocol/chat-completions/log-probs.ts',
+  'src/protocol/json/log-probs.ts',
   // Of an encoding's own pattern, over untrusted text: it runs in a thread with a deadline.
   'src/engine/tokens/byte-pairs.ts',
   // Of the name of a field that is a constant.

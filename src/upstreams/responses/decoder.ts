@@ -5,7 +5,7 @@ import { costIn, modelInfo, readUsage } from '../../protocol/chat-completions/us
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent, WireEvent } from '../../protocol/events.ts';
 import { grow, wholeText } from '../../protocol/grown-text.ts';
-import type { Item } from '../../protocol/items.ts';
+import type { Item, LogProb } from '../../protocol/items.ts';
 import { readLogProbList } from '../../protocol/json/log-probs.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
@@ -16,6 +16,14 @@ import { secondAnswerError } from '../http/unexpected-answer.ts';
 import { type Hold, holding } from '../http/without-output.ts';
 import { withoutStatus } from '../responses-input/input.ts';
 import { comparedText, hasOutput, itemKey, OUTPUT_DIFFERS, pairItems, type StreamedItem } from './final-output.ts';
+import {
+  type ItemDelta,
+  itemDelta,
+  type PlainItemDelta,
+  REASONING_DELTAS,
+  SUMMARY_DELTA,
+  TEXT_DELTA,
+} from './plain-delta.ts';
 
 /** The tools of a request, by which the calls of its answer are named. */
 type OfferedTools = Pick<ModelRequest, 'tools' | 'native'>;
@@ -71,11 +79,18 @@ export class ResponsesDecoder {
       // Three words are an event of an item's content or emitProgress, and not of the response.
       if (type.split('.', 4).length === 3) return closed ? undefined : emitProgress(native, event, events);
     }
-    if (String(type).endsWith('.delta')) return this.delta(event, events);
+    if (String(type).endsWith('.delta')) return this.takeDelta(itemDelta(event), events);
     if (type === 'response.reasoning_summary_part.added') return this.nextPart(event, events);
     if (type === 'response.output_text.annotation.added') return takeAnnotation(event.annotation, events);
     const error = errorInBody(event);
     if (error) throw error;
+  }
+
+  /** The same for an event that holds this and nothing else; returns false, having read nothing, where the whole event is shown. */
+  takePlainDelta(delta: PlainItemDelta, events: ModelEvent[]): boolean {
+    if (this.items.get(delta.index)?.native !== undefined) return false;
+    this.takeDelta(delta, events);
+    return true;
   }
 
   /** A gateway that loses its server may begin another answer within this one. */
@@ -163,12 +178,12 @@ export class ResponsesDecoder {
     });
   }
 
-  private delta(event: JsonObject, events: ModelEvent[]): void {
-    const { type, delta: text } = event;
-    if (typeof text !== 'string' || !DELTA_EVENTS.has(type)) return;
-    const item = this.open(indexIn(event), undefined, events);
-    if (REASONING.has(type)) return this.reason(item, String(type), text, events);
-    if (type === 'response.output_text.delta') addWords(item, text, events, logprobTextDelta(text, event.logprobs));
+  private takeDelta(delta: ItemDelta | undefined, events: ModelEvent[]): void {
+    if (delta === undefined) return;
+    const { type, index, text, logprobs } = delta;
+    const item = this.open(index, undefined, events);
+    if (REASONING_DELTAS.has(type)) return this.reason(item, type, text, events);
+    if (type === TEXT_DELTA) addWords(item, text, events, textDelta(text, logprobs));
     else if (type === 'response.refusal.delta') addWords(item, text, events, { type: 'refusal-delta', text });
     else this.addArguments(item, text, events);
     item.spoke = true;
@@ -192,7 +207,7 @@ export class ResponsesDecoder {
   /** A summary consists of paragraphs. */
   private nextPart(event: JsonObject, events: ModelEvent[]): void {
     const item = this.items.get(indexIn(event));
-    if (item?.spoke && item.reasoning === SUMMARY) events.push({ type: 'reasoning-delta', text: '\n\n' });
+    if (item?.spoke && item.reasoning === SUMMARY_DELTA) events.push({ type: 'reasoning-delta', text: '\n\n' });
   }
 
   /** Emits whole any content that had no deltas. */
@@ -208,7 +223,9 @@ export class ResponsesDecoder {
       opened.emitted = { text: comparedText(item) ?? '', tail: '' };
       for (const { type, text, refusal, logprobs, annotations } of recordsIn(item.content)) {
         if (type === 'refusal') events.push({ type: 'refusal-delta', text: String(refusal) });
-        else if (typeof text === 'string') events.push(logprobTextDelta(text, logprobs));
+        else if (typeof text === 'string') {
+          events.push(textDelta(text, Array.isArray(logprobs) ? readLogProbList(logprobs) : ''));
+        }
         for (const annotation of recordsIn(annotations)) takeAnnotation(annotation, events);
       }
     } else if (item.type === 'reasoning') {
@@ -322,16 +339,6 @@ function stringOrNone(value: unknown): string | undefined {
 
 const END_EVENTS: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
 const RUNNING_STATUSES: ReadonlySet<unknown> = new Set(['in_progress', 'queued']);
-const SUMMARY = 'response.reasoning_summary_text.delta';
-/** OpenAI's two types, and that of Open Responses. */
-const REASONING: ReadonlySet<unknown> = new Set([SUMMARY, 'response.reasoning_text.delta', 'response.reasoning.delta']);
-/** The deltas that are read. */
-const DELTA_EVENTS: ReadonlySet<unknown> = new Set([
-  ...REASONING,
-  ...['output_text', 'refusal', 'function_call_arguments', 'custom_tool_call_input'].map(
-    (name) => `response.${name}.delta`,
-  ),
-]);
 
 function responseFailure(response: JsonObject): ApiError {
   const { error: details } = response;
@@ -340,9 +347,8 @@ function responseFailure(response: JsonObject): ApiError {
   return error ?? new ApiError('upstream_error', `The model server ended the response as ${response.status}.`);
 }
 
-function logprobTextDelta(text: string, logprobs: unknown): ModelEvent {
-  const details = Array.isArray(logprobs) && logprobs.length > 0 ? { logprobs: readLogProbList(logprobs) } : {};
-  return { type: 'text-delta', text, ...details };
+function textDelta(text: string, logprobs: readonly LogProb[] | string): ModelEvent {
+  return logprobs.length === 0 ? { type: 'text-delta', text } : { type: 'text-delta', text, logprobs };
 }
 
 function addWords(item: OpenItem, text: string, events: ModelEvent[], event: ModelEvent): void {

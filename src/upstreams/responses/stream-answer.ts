@@ -11,6 +11,7 @@ import { isDone } from '../../streams/sse-frames.ts';
 import { type AnswerBatch, exchange, parseJson } from '../http/exchange.ts';
 import type { ModelServer } from '../http/model-server.ts';
 import { ResponsesDecoder } from './decoder.ts';
+import { itemDeltaMemo } from './plain-delta.ts';
 
 /** The events of the answer to these fields; `offered` has the tools that the server knows them by. */
 export function streamAnswer(
@@ -30,6 +31,7 @@ export function streamAnswer(
 /** Decodes batch by batch; the decoder detects the end, because few servers write `[DONE]`. */
 class AnswerDecoding extends BatchReader<AnswerBatch> {
   private readonly decoder: ResponsesDecoder;
+  private readonly memo = itemDeltaMemo();
   private readonly scrub: Scrub;
 
   constructor(decoder: ResponsesDecoder, scrub: Scrub) {
@@ -39,8 +41,15 @@ class AnswerDecoding extends BatchReader<AnswerBatch> {
   }
 
   protected read({ data }: AnswerBatch, events: ModelEvent[]): void {
-    for (const each of data)
-      if (!this.decoder.done && each !== '' && !isDone(each)) this.decoder.take(parseJson(each), events);
+    for (const each of data) {
+      if (this.decoder.done) return;
+      const delta = this.memo.read(each);
+      if (delta && this.decoder.takePlainDelta(delta, events)) continue;
+      if (each === '' || isDone(each)) continue;
+      const event = parseJson(each);
+      this.decoder.take(event, events);
+      this.memo.learn(each, event);
+    }
   }
 
   protected override isWhole(): boolean {

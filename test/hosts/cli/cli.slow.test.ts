@@ -55,6 +55,20 @@ describe('the program', () => {
     ]).toEqual(['Hello from the demo model. You wrote "Say hello."', 'demo', 200, [], 0]);
   });
 
+  itProgram(
+    '[X-16] bounds the young generation where Node can start itself again, unless the host has chosen',
+    async () => {
+      const [plain, chosen] = [
+        await start(),
+        await serve(['--max-semi-space-size=2', PROGRAM, '--port', '0'], READY_LINES),
+      ];
+      const flags = ({ process: { pid } }: Served) => run('ps', ['-o', 'args=', '-p', String(pid)]);
+      const seen = [await flags(plain), await flags(chosen)].map((line) => /--max-semi-space-size=\d+/.exec(line)?.[0]);
+      const bound = 'execve' in process ? '--max-semi-space-size=8' : undefined;
+      expect([seen, await plain.stop(), await chosen.stop()]).toEqual([[bound, '--max-semi-space-size=2'], 0, 0]);
+    },
+  );
+
   itProgram('[X-16] prints the variables by which OpenAI’s SDK finds it', async () => {
     const app = await start();
     const script = `import OpenAI from 'openai';
