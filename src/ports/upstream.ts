@@ -93,8 +93,8 @@ export interface PassedRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** Bytes that may be sent again, or a stream that may not; undefined for none. */
   readonly body?: Uint8Array | AsyncIterable<Uint8Array> | undefined;
-  /** The model that the body names; empty if none is known. */
-  readonly model: string;
+  /** Reads the model that the body names; empty if none is known. Throws `ApiError` for a body that cannot be read. */
+  readonly readModel: () => string;
   /** The bytes of the body with another name of the model; undefined if the name cannot be changed. */
   readonly renamed?: ((model: string) => Uint8Array) | undefined;
 }

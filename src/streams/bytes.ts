@@ -124,10 +124,10 @@ export class PieceReader implements AsyncIterableIterator<Uint8Array, void> {
     }
   }
 
-  /** Ends the body, whose reader has left. */
+  /** Ends the body, whose reader has left, or has never come. */
   async return(): Promise<IteratorResult<Uint8Array, void>> {
-    if (this.state === 'arriving') this.body.close();
-    if (this.state !== 'closed' && this.state !== 'unread') this.watch.stop();
+    if (this.state === 'arriving' || this.state === 'unread') this.body.close();
+    if (this.state !== 'closed') this.watch.stop();
     this.state = 'closed';
     return { value: undefined, done: true };
   }
@@ -160,6 +160,51 @@ export class PieceReader implements AsyncIterableIterator<Uint8Array, void> {
     if (failure) throw failure.error;
     return { value: undefined, done: true };
   }
+}
+
+/** How the reading of pieces ended: `left` if their reader stopped, or has never begun. */
+export type ReadingEnd = 'done' | 'failed' | 'left';
+
+/**
+ * The same pieces; `ended` is called once, however the reading of them ends, and `take` for each before it is read. Not a generator: the `finally` of one that nobody has begun to read does
+ * not run when it is closed.
+ */
+export function untilRead(
+  pieces: AsyncIterable<Uint8Array>,
+  ended: (end: ReadingEnd, error?: unknown) => void,
+  take: (piece: Uint8Array) => void = () => {},
+): AsyncIterableIterator<Uint8Array, void> {
+  const source = pieces[Symbol.asyncIterator]();
+  let isOver = false;
+  const end = (how: ReadingEnd, error?: unknown) => {
+    if (isOver) return;
+    isOver = true;
+    ended(how, error);
+  };
+  return {
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    async next() {
+      try {
+        const step = await source.next();
+        if (!step.done) {
+          take(step.value);
+          return step;
+        }
+      } catch (error) {
+        end('failed', error);
+        throw error;
+      }
+      end('done');
+      return { value: undefined, done: true };
+    },
+    async return() {
+      end('left');
+      await source.return?.();
+      return { value: undefined, done: true };
+    },
+  };
 }
 
 class WholeReader implements ByteReader {

@@ -5,12 +5,13 @@ import { collectGuards, type GuardingSettings } from '../../engine/guarding/requ
 import { type BudgetSettings, withBudget } from '../../engine/metering/budgeted.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { beginTurn, type Lifetime } from '../../engine/turn/lifetime.ts';
+import { beginTurn } from '../../engine/turn/lifetime.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { JSON_HEADERS, type Reply, withHeaders } from '../../protocol/reply.ts';
+import { untilRead } from '../../streams/bytes.ts';
 import { type EndpointSettings, endpointFor, passedHeaders } from './endpoint.ts';
 import { noteReporter } from './prepare.ts';
 import type { Route } from './routes.ts';
@@ -46,26 +47,17 @@ async function createEmbeddings(
     const bytes = (fields: object) => Buffer.from(JSON.stringify({ ...body, ...fields }));
     const passed = {
       ...{ method: 'POST', path: '/embeddings', headers: { ...JSON_HEADERS, accept: 'application/json' } },
-      ...{ body: bytes({}), model: typeof body.model === 'string' ? body.model : '' },
+      ...{ body: bytes({}), readModel: () => (typeof body.model === 'string' ? body.model : '') },
       renamed: (model: string) => bytes({ model }),
     };
     // The cast: without it there is no such route.
     const answer = await (charged.upstream as Passing).pass(passed, call);
     return withHeaders(
-      { status: answer.status, headers: JSON_HEADERS, body: '', bytes: untilRead(answer.body, life) },
+      { status: answer.status, headers: JSON_HEADERS, body: '', bytes: untilRead(answer.body, () => life.leave()) },
       headers,
     );
   } catch (error) {
     life.leave();
     throw settings.upstream.redact?.(error, call) ?? error;
-  }
-}
-
-/** The bytes; the turn is over when they have been read, or nobody reads them any more. */
-async function* untilRead(body: AsyncIterable<Uint8Array>, life: Lifetime): AsyncIterable<Uint8Array> {
-  try {
-    yield* body;
-  } finally {
-    life.leave();
   }
 }

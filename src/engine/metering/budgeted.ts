@@ -3,11 +3,12 @@ import { type Budget, type BudgetedTurn, guardedTurn, type ModelCallUsage } from
 import { limitScope } from '../../ports/scope.ts';
 import type { MaybePromise } from '../../ports/store.ts';
 import type { TokenCounter } from '../../ports/token-counter.ts';
-import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import type { ChatBatch, Upstream } from '../../ports/upstream.ts';
 import { wrapUpstream } from '../../ports/wrap-upstream.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
 import type { JsonObject } from '../../protocol/record.ts';
+import { type ReadingEnd, untilRead } from '../../streams/bytes.ts';
 import { mapStream } from '../../streams/pull-stream.ts';
 import type { EndpointRequest } from '../request/endpoint-request.ts';
 import { CallMeter } from './call-meter.ts';
@@ -148,9 +149,9 @@ function countedAnswers(
   turns: CountedTurns,
 ): typeof send {
   return async (request, call) => {
-    const { body, model } = request;
+    const { body } = request;
     const fields = body instanceof Uint8Array ? objectIn(Buffer.from(body).toString('utf8')) : undefined;
-    const meter = newMeter({ ...fields, model });
+    const meter = newMeter({ ...fields, model: request.readModel() });
     turns.begin();
     const answer = await send(request, call).catch(async (error: unknown) => {
       await turns.ended(meter.end(call.signal.aborted));
@@ -158,25 +159,13 @@ function countedAnswers(
     });
     // The model server has accepted the request.
     meter.takeEvents([]);
-    return { ...answer, body: countedBytes(answer.body, meter, { turns, call }) };
+    const pieces: Uint8Array[] = [];
+    const ended = (end: ReadingEnd) => {
+      if (end === 'done') meter.takeData([Buffer.concat(pieces).toString('utf8')], true);
+      void turns.ended(meter.end(call.signal.aborted));
+    };
+    return { ...answer, body: untilRead(answer.body, ended, (piece) => void pieces.push(piece)) };
   };
-}
-
-async function* countedBytes(
-  bytes: AsyncIterable<Uint8Array>,
-  meter: CallMeter,
-  { turns, call }: { readonly turns: CountedTurns; readonly call: UpstreamCall },
-): AsyncIterable<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  try {
-    for await (const piece of bytes) {
-      pieces.push(piece);
-      yield piece;
-    }
-    meter.takeData([Buffer.concat(pieces).toString('utf8')], true);
-  } finally {
-    void turns.ended(meter.end(call.signal.aborted));
-  }
 }
 
 /** The same for calls that pass on the bodies and events of an API. */

@@ -1,18 +1,26 @@
 /** Passes what this package does not serve itself on to the model server, with the host's key. */
 import type { ServerResponse } from 'node:http';
-import { passedHeaders } from '../../apis/endpoint/endpoint.ts';
 import { noteReporter } from '../../apis/endpoint/prepare.ts';
-import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import { headersFrom } from '../../engine/request/endpoint-request.ts';
 import { attemptReporter } from '../../ports/hooks.ts';
 import { checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
+import { defaultScope } from '../../ports/scope.ts';
 import type { PassedRequest, Upstream } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
+import { requestIdFrom } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { bodyErrors, isJsonType, isUnparsed, type WholeJson } from '../../server/requests/json-body.ts';
+import { type BodyLimits, bodyErrors, isJsonType, isUnparsed, parseRead } from '../../server/requests/json-body.ts';
 import { chatCompletionsUpstream } from '../../upstreams/chat-completions/chat-completions-upstream.ts';
 import { discardRest } from '../node/discard-rest.ts';
-import { readJson, replaceBody } from '../node/node-body.ts';
-import { type NodeRequest, setTurnContext, toEndpointRequest, turnContext } from '../node/node-request.ts';
+import { readBytes, readJson, replaceBody } from '../node/node-body.ts';
+import {
+  departureController,
+  type NodeRequest,
+  type Remembered,
+  setTurnContext,
+  toEndpointRequest,
+  turnContext,
+} from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
 import { answerClientError, type HostMiddleware, type NodeMiddleware } from './as-middleware.ts';
 import { guard } from './guard.ts';
@@ -51,6 +59,9 @@ const arePaths: OptionCheck = (value) =>
   (Array.isArray(value) && value.every((path) => typeof path === 'string' && PATH.test(path))) ||
   "a list of paths such as 'POST /embeddings' or '/batches/*'";
 
+/** Those of a path without a method. Not `TRACE`, whose answer repeats the request with the host's key, nor `OPTIONS`, by which browsers ask the host. */
+const PASSED_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'PUT', 'PATCH']);
+
 /** What may be known of an answer; the model server's cookies, limits and organization are the host's. */
 const ANSWER_HEADERS = [
   'content-type',
@@ -67,6 +78,8 @@ const BODY_HEADERS = ['content-type', 'content-length', 'content-encoding', 'acc
 /** How much of a form is looked through for the model that it names. */
 const MAX_FORM_HEAD = 64 * 1024;
 const FIRST_FORM_HEAD = 256;
+/** Pieces that are put together: a client may send byte after byte, and each is an object. */
+const MAX_HEAD_PIECES = 256;
 
 /**
  * Everything else that a client asks of the base URL goes to the model server: embeddings, images, audio. JSON is held for retries and failover;
@@ -98,7 +111,7 @@ export function passThroughRouter<Req extends NodeRequest = NodeRequest>(
   const isPassed = (method: string, path: string) =>
     patterns.some(
       ({ method: wanted, path: pattern }) =>
-        (wanted === undefined || wanted === method) &&
+        (wanted === undefined ? PASSED_METHODS.has(method) : wanted === method) &&
         (pattern.endsWith('/*') ? path.startsWith(pattern.slice(0, -1)) : path === pattern),
     );
   // The cast: a budget is its own middleware.
@@ -114,9 +127,9 @@ export function passThroughRouter<Req extends NodeRequest = NodeRequest>(
     const [path = ''] = url.split('?', 1);
     if (!PLAIN.test(path) || !isPassed(req.method ?? '', path)) return next();
     const fail = (error: unknown) => answerClientError(error, req, res, next, settings);
-    discardRest(req, res);
     takeJsonBody(req, res, settings, isShared)
       .then((json) => {
+        if (!json) discardRest(req, res);
         runInOrder(before, req, res, (error) => {
           if (error !== undefined) return next(error);
           passOn(req, res, { json, target: url, upstream, settings }).catch(fail);
@@ -137,9 +150,18 @@ function runInOrder(
   first(req, res, (error) => (error === undefined ? runInOrder(rest, req, res, done) : done(error)));
 }
 
+/** A JSON body that is held. */
+interface HeldJson {
+  /** What was the request's `body` then; undefined where nobody else looks at it. */
+  readonly source: unknown;
+  readonly bytes: Uint8Array;
+  /** What they say, which is read only where somebody asks for it. Throws `ApiError`. */
+  readonly value: () => unknown;
+}
+
 /**
  * Reads a JSON body, or takes the one that the host has read; undefined for every other body, which stays unread. Only where others look at
- * it is it put on the request: each property that is added to a request of Express costs a kilobyte, which waits for a full collection
+ * it is it parsed and put on the request: each property that is added to a request of Express costs a kilobyte, which waits for a full collection
  * (docs/decisions/object-shapes.md). Throws `ApiError`.
  */
 async function takeJsonBody(
@@ -147,27 +169,37 @@ async function takeJsonBody(
   res: ServerResponse,
   settings: MiddlewareSettings,
   isShared: boolean,
-): Promise<WholeJson | undefined> {
+): Promise<HeldJson | undefined> {
+  const { limits } = settings;
   if (settings.scope) {
     const { scope } = toEndpointRequest(req, res, settings.scope);
     setTurnContext(res, { ...turnContext(res), scope });
   }
   const { headers, body } = req;
-  if (body !== undefined && req.readableDidRead) {
-    const bytes = isUnparsed(body) ? Buffer.from(body) : Buffer.from(JSON.stringify(body));
-    return { bytes, value: isUnparsed(body) ? undefined : body };
+  if (body !== undefined && req.readableDidRead) return heldJson(body, limits);
+  const { 'content-type': type, 'content-encoding': coding = 'identity', origin } = headers;
+  if (type === undefined || !isJsonType(type, origin)) return undefined;
+  if (isShared) {
+    const { bytes, value } = await readJson(req, limits, settings.scope);
+    replaceBody(req, value);
+    return { source: value, bytes, value: () => value };
   }
-  const isCoded = headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity';
-  if (!isJsonType(headers['content-type'], headers.origin) || headers['content-type'] === undefined || isCoded)
-    return undefined;
-  const whole = await readJson(req, settings.limits, settings.scope);
-  if (isShared) replaceBody(req, whole.value);
-  return whole;
+  // A coding that nobody here has to read is the model server's to read.
+  if (coding !== 'identity') return undefined;
+  const bytes = await readBytes(req, limits);
+  return { source: undefined, bytes, value: () => parseRead(bytes, limits) };
+}
+
+/** A body that has been read, and parsed or not. */
+function heldJson(body: unknown, limits: BodyLimits): HeldJson {
+  if (!isUnparsed(body)) return { source: body, bytes: Buffer.from(JSON.stringify(body)), value: () => body };
+  const bytes = Buffer.from(body);
+  return { source: body, bytes, value: () => parseRead(bytes, limits) };
 }
 
 interface Passing {
   /** Undefined for a body that is not JSON. */
-  readonly json: WholeJson | undefined;
+  readonly json: HeldJson | undefined;
   readonly target: string;
   readonly upstream: Upstream;
   readonly settings: MiddlewareSettings;
@@ -178,56 +210,65 @@ async function passOn(
   res: ServerResponse,
   { json, target, upstream, settings }: Passing,
 ): Promise<void> {
-  const request = toEndpointRequest(req, res, settings.scope);
   const { limits, hooks } = settings;
-  const call = {
-    signal: request.signal,
-    headers: passedHeaders(request),
-    limits,
-    note: noteReporter(request, settings),
-    onAttempt: attemptReporter(request.requestId, hooks),
-  };
+  const context = turnContext(res);
+  const requestId = context.requestId ?? requestIdFrom(req.headers['x-request-id']);
+  const headers = headersFrom(req.headers);
+  headers.set('x-request-id', requestId);
+  const scope = context.scope ?? defaultScope(headers);
+  // Not those of the request, on which nothing is put: see `takeJsonBody`.
+  const departure: Remembered = {};
+  const { signal } = departureController(res, departure);
+  const note = noteReporter({ requestId, scope }, settings);
+  const call = { signal, headers, limits, note, onAttempt: attemptReporter(requestId, hooks) };
+  // Guards put another body in the place of the one that was read.
+  const held = json && req.body !== json.source ? heldJson(req.body, limits) : json;
+  const request = held ? heldRequest(req, held, target) : await streamedRequest(req, target);
   // The cast: checked when the router was created.
-  const answer = await (upstream as Upstream & Required<Pick<Upstream, 'pass'>>).pass(
-    await toPassedRequest(req, request, json, target),
-    call,
-  );
-  const headers: Record<string, string> = {};
+  const answer = await (upstream as Upstream & Required<Pick<Upstream, 'pass'>>).pass(request, call);
+  departure.left = undefined;
+  const answerHeaders: Record<string, string> = {};
   for (const name of ANSWER_HEADERS) {
     const value = answer.headers[name];
-    if (value !== undefined) headers[name] = String(value);
+    if (value !== undefined) answerHeaders[name] = String(value);
   }
-  headers['x-request-id'] = request.requestId;
-  await respond(res, { status: answer.status, headers, body: '', bytes: answer.body });
+  answerHeaders['x-request-id'] = requestId;
+  await respond(res, { status: answer.status, headers: answerHeaders, body: '', bytes: answer.body });
 }
 
-async function toPassedRequest(
-  req: NodeRequest,
-  { body }: EndpointRequest,
-  json: WholeJson | undefined,
-  path: string,
-): Promise<PassedRequest> {
-  const method = req.method ?? 'GET';
-  const headers: Record<string, string> = {};
+/** What the client says of its body and of the answer. */
+function bodyHeaders({ headers }: NodeRequest): Record<string, string> {
+  const passed: Record<string, string> = {};
   for (const name of BODY_HEADERS) {
-    const value = req.headers[name];
-    if (value !== undefined) headers[name] = value;
+    const value = headers[name];
+    if (value !== undefined) passed[name] = value;
   }
-  if (json) {
-    // Guards put another object in the place of the one that was read.
-    const value = body ?? json.value;
-    const isAsRead = body === undefined || body === json.value;
-    const bytes = isAsRead ? json.bytes : Buffer.from(isUnparsed(value) ? value : JSON.stringify(value));
-    const { 'content-length': _, 'content-encoding': __, ...own } = headers;
-    const model = isRecord(value) && typeof value.model === 'string' ? value.model : '';
-    const renamed = (name: string) => Buffer.from(JSON.stringify({ ...(isRecord(value) ? value : {}), model: name }));
-    return { method, path, headers: own, body: bytes, model, ...(isRecord(value) ? { renamed } : {}) };
-  }
+  return passed;
+}
+
+function heldRequest(req: NodeRequest, { bytes, value }: HeldJson, path: string): PassedRequest {
+  const { 'content-length': _, 'content-encoding': __, ...headers } = bodyHeaders(req);
+  return {
+    ...{ method: req.method ?? 'GET', path, headers, body: bytes },
+    readModel() {
+      const body = value();
+      return isRecord(body) && typeof body.model === 'string' ? body.model : '';
+    },
+    renamed(model) {
+      const body = value();
+      return Buffer.from(JSON.stringify({ ...(isRecord(body) ? body : {}), model }));
+    },
+  };
+}
+
+async function streamedRequest(req: NodeRequest, path: string): Promise<PassedRequest> {
+  const { method = 'GET' } = req;
+  const headers = bodyHeaders(req);
   const isEmpty = req.headers['content-length'] === undefined && req.headers['transfer-encoding'] === undefined;
-  if (isEmpty) return { method, path, headers, model: '' };
+  if (isEmpty) return { method, path, headers, readModel: () => '' };
   if (req.readableDidRead) throw bodyErrors.otherType();
   const { model, content } = await readFormHead(req, req.headers['content-type'] ?? '');
-  return { method, path, headers, body: content, model };
+  return { method, path, headers, body: content, readModel: () => model };
 }
 
 /** The model that stands at the beginning of a form, and the whole body: what has been looked at comes first. */
@@ -245,6 +286,7 @@ async function readFormHead(req: NodeRequest, type: string) {
     if (!isOver) {
       head.push(value);
       length += value.length;
+      if (head.length === MAX_HEAD_PIECES) head.splice(0, head.length, Buffer.concat(head));
       if (length < enough) continue;
       enough = 2 * length;
     }

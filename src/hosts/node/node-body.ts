@@ -1,5 +1,6 @@
 /** Reads and replaces the body of a Node request as its framework would. */
 import type { ServerResponse } from 'node:http';
+import { DEFAULT_LIMITS } from '../../ports/limits.ts';
 import {
   ArrivingBody,
   type BodyLimits,
@@ -90,6 +91,22 @@ export async function readJson(
     return await body.whole();
   } finally {
     remember(req).bodySize = { tenant, bytes: body.size, most: body.most };
+    body.close();
+  }
+}
+
+/** The bytes of an unread body that nobody else looks at: nothing is put on the request, unless it is longer than announced. Throws `ApiError`. */
+export async function readBytes(req: NodeRequest, limits: BodyLimits): Promise<Uint8Array> {
+  const tenant = () => shareOfNode(req);
+  const body = new ArrivingBody(headerReader(req), limits, tenant);
+  try {
+    await collectPieces(req, body);
+    return await body.arrived();
+  } finally {
+    const { size: bytes, most } = body;
+    // What `unreadAnswer` assumes of a body of which nothing is remembered.
+    const isAsAnnounced = bytes === Number(req.headers['content-length']) && most === DEFAULT_LIMITS.bodiesBytes;
+    if (!isAsAnnounced) remember(req).bodySize = { tenant, bytes, most };
     body.close();
   }
 }

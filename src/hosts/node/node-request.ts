@@ -66,7 +66,7 @@ export function shareOfNode(req: NodeRequest, scope?: ScopeOf<never>): string {
 }
 
 /** What this package remembers of a request for as long as Node has it. */
-interface Remembered {
+export interface Remembered {
   /** Aborted when nobody waits for the answer any more; undefined once this package ends the answer itself. */
   left?: AbortController | undefined;
   /** Of a body that was read here. */
@@ -87,13 +87,17 @@ export function remember(req: IncomingMessage): Remembered {
 }
 
 /** This package ends the answer itself: its end means no longer that nobody waits for it. */
-export function takeOverAnswer(res: ServerResponse): void {
-  remember(res.req).left = undefined;
+export function takeOverAnswer({ req }: ServerResponse): void {
+  // The cast: as above. What is not there is not put there: see `readBytes`.
+  const facts = (req as { [REMEMBERED]?: Remembered })[REMEMBERED];
+  if (facts) facts.left = undefined;
 }
 
-/** Aborted when nobody waits for the answer any more; all users share one listener. */
-function departureController(res: ServerResponse): AbortController {
-  const facts = remember(res.req);
+/**
+ * Aborted when nobody waits for the answer any more; all users share one listener. Who answers without others has `facts` of its own, instead of
+ * those on the request.
+ */
+export function departureController(res: ServerResponse, facts = remember(res.req)): AbortController {
   if (facts.left) return facts.left;
   const left = new AbortController();
   facts.left = left;

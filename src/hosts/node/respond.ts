@@ -22,7 +22,7 @@ export async function respond(res: ServerResponse, { status, headers, body, byte
   if (res.headersSent || res.destroyed) {
     // The host has already begun an answer and left its end to this reply, which can no longer be sent.
     if (!res.writableEnded) res.destroy();
-    return closeUnread(body);
+    return closeUnread(bytes ?? body);
   }
   // A stream is this package's only when its end is: until then the host may end it.
   if (bytes || typeof body === 'string') takeOverAnswer(res);
@@ -60,7 +60,10 @@ export async function respond(res: ServerResponse, { status, headers, body, byte
 
 /** Reads no faster than the client, and nothing for a HEAD. Content that fails cuts the answer off. */
 async function sendBytes(res: ServerResponse, bytes: AsyncIterable<Uint8Array>): Promise<void> {
-  if (res.req.method === 'HEAD') return void res.end();
+  if (res.req.method === 'HEAD') {
+    res.end();
+    return closeUnread(bytes);
+  }
   let isGone = res.destroyed;
   let resume = () => {};
   let unread: UnreadAnswer | undefined;
@@ -158,6 +161,7 @@ function toBytes(frames: string): Buffer {
   return Buffer.from(SCRATCH.subarray(0, SCRATCH.write(frames)));
 }
 
-async function closeUnread(body: Reply['body']): Promise<void> {
+/** Lets go of what is behind the body, such as a connection to the model server. */
+async function closeUnread(body: Reply['body'] | AsyncIterable<Uint8Array>): Promise<void> {
   if (typeof body !== 'string') await body[Symbol.asyncIterator]().return?.();
 }

@@ -136,11 +136,15 @@ export class ArrivingBody {
 
   /** The inflated bytes, once everything has arrived, and their JSON; a promise only of a compressed body. Throws `ApiError`. */
   whole(): WholeJson | Promise<WholeJson> {
+    return mapMaybePromise(this.arrived(), (bytes) => ({ bytes, value: parseBody(bytes, this.limits) }));
+  }
+
+  /** The same bytes alone. Throws `ApiError`. */
+  arrived(): Uint8Array | Promise<Uint8Array> {
     this.endBlock();
     const arrived = this.pieces.length === 1 ? (this.pieces[0] as Uint8Array) : Buffer.concat(this.pieces);
     this.pieces = [];
-    const inflated = this.makeInflate ? this.inflated(arrived, this.makeInflate()) : arrived;
-    return mapMaybePromise(inflated, (bytes) => ({ bytes, value: parseBody(bytes, this.limits) }));
+    return this.makeInflate ? this.inflated(arrived, this.makeInflate()) : arrived;
   }
 
   /** Gives its room back. May be called twice. */

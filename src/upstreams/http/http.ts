@@ -81,7 +81,7 @@ export function httpClient(options: HttpOptions): HttpClient {
     const target =
       baseURL.search === '' || !path.includes('?', place.length)
         ? `${path}${baseURL.search}`
-        : `${path}&${baseURL.search.slice(1)}`;
+        : `${withoutParameters(path, baseURL.searchParams)}&${baseURL.search.slice(1)}`;
     // The cast: undici takes any method.
     return sendOnce({ method: method as Dispatcher.HttpMethod, path: target, headers: { ...headers }, body }, stop);
   }
@@ -117,6 +117,16 @@ export function httpClient(options: HttpOptions): HttpClient {
     },
     close: () => endDispatcher(pool, 'close'),
   };
+}
+
+/** The path without the parameters that the host has named itself: some servers take the first of two, some the last. */
+function withoutParameters(path: string, named: URLSearchParams): string {
+  const start = path.indexOf('?');
+  const parts = path
+    .slice(start + 1)
+    .split('&')
+    .filter((part) => [...new URLSearchParams(part).keys()].every((name) => !named.has(name)));
+  return `${path.slice(0, start)}?${parts.join('&')}`;
 }
 
 /** Resolves after so many milliseconds, or when the call is stopped. */

@@ -120,7 +120,8 @@ class Pool {
   /** Any other request of the API. */
   async pass(request: PassedRequest, call: UpstreamCall): Promise<PassedAnswer> {
     const { failsOver } = this.settings;
-    const { path, model } = request;
+    const { path } = request;
+    const model = request.readModel();
     const needs = {
       stickyKey: () => `${model} ${path}`,
       needs: ({ upstream }: Server) => upstream.pass !== undefined,

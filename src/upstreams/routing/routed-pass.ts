@@ -1,6 +1,7 @@
 /** A request that is passed on to the first of several servers that answers it. */
 import type { PassedAnswer, PassedRequest, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
+import { untilRead } from '../../streams/bytes.ts';
 import type { Attempt, Attempts, FailoverRule } from './attempts.ts';
 
 /** Throws `ApiError` as the servers do, and `invalid_value` for a stream whose model has another name at its server. */
@@ -19,7 +20,10 @@ export async function routedPass(
     try {
       const answer = await passToServer(request, attempt);
       lease.answered();
-      return { ...answer, body: leasedBody(answer.body, attempt, failsOver) };
+      const body = untilRead(answer.body, (end, error) =>
+        lease.end(end === 'failed' && !failsOver(error) ? 'left' : end, error),
+      );
+      return { ...answer, body };
     } catch (error) {
       const isFault = failsOver(error);
       lease.end(signal.aborted ? 'left' : isFault ? 'failed' : 'done', error);
@@ -34,30 +38,12 @@ async function passToServer(request: PassedRequest, { lease, call, model }: Atte
   const { upstream } = lease.server;
   // Servers without it are not asked.
   if (!upstream.pass) throw new ApiError('not_found', 'The model server does not serve this path.');
-  if (model === request.model || request.model === '') return upstream.pass(request, call);
+  const asked = request.readModel();
+  if (model === asked || asked === '') return upstream.pass(request, call);
   if (!request.renamed) {
     const message = 'The model has another name at its server, which cannot be written into this body.';
     throw new ApiError('invalid_value', message, { param: 'model' });
   }
   const { 'content-length': _, ...headers } = request.headers;
-  return upstream.pass({ ...request, headers, body: request.renamed(model), model }, call);
-}
-
-async function* leasedBody(
-  body: AsyncIterable<Uint8Array>,
-  { lease }: Attempt,
-  failsOver: FailoverRule,
-): AsyncGenerator<Uint8Array, void> {
-  let outcome: 'left' | 'done' | 'failed' = 'left';
-  let failure: unknown;
-  try {
-    yield* body;
-    outcome = 'done';
-  } catch (error) {
-    failure = error;
-    outcome = failsOver(error) ? 'failed' : 'left';
-    throw error;
-  } finally {
-    lease.end(outcome, failure);
-  }
+  return upstream.pass({ ...request, headers, body: request.renamed(model), readModel: () => model }, call);
 }

@@ -1,86 +1,11 @@
 /** What is passed on to the model server: which paths, which bytes, whose key, and under whose rules. */
-import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
-import { buffer } from 'node:stream/consumers';
 import express from 'express';
-import OpenAI, { toFile } from 'openai';
-import {
-  chatCompletionsUpstream,
-  type ModelAttempt,
-  type PassThroughOptions,
-  passThroughRouter,
-  responsesRouter,
-  type Upstream,
-} from '../../../src/index.ts';
+import { toFile } from 'openai';
+import { chatCompletionsUpstream, type ModelAttempt, passThroughRouter, responsesRouter } from '../../../src/index.ts';
 import { tokenBudget } from '../../../src/policies/budgets/index.ts';
 import { pii } from '../../../src/policies/guards/index.ts';
 import { routedUpstream, withFailover } from '../../../src/upstreams/routing/index.ts';
-import { type Listening, listening } from '../../support/listening.ts';
-
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
-
-async function serving(listener: RequestListener): Promise<Listening> {
-  const server = await listening(createServer(listener));
-  closers.push(() => server.close());
-  return server;
-}
-
-/** What a model server received. */
-interface Received {
-  readonly method: string | undefined;
-  readonly url: string | undefined;
-  readonly headers: IncomingMessage['headers'];
-  readonly body: Buffer;
-}
-
-interface ModelServer extends Listening {
-  readonly received: Received[];
-  readonly upstream: Upstream;
-}
-
-/** A model server that answers as `answer` does, or with an embedding. */
-async function modelServer(answer?: (received: Received, index: number) => ModelAnswer): Promise<ModelServer> {
-  const received: Received[] = [];
-  const server = await serving(async (req, res) => {
-    const one = { method: req.method, url: req.url, headers: req.headers, body: await buffer(req) };
-    received.push(one);
-    const {
-      status = 200,
-      type = 'application/json',
-      body,
-      headers = {},
-    } = answer?.(one, received.length - 1) ?? EMBEDDING;
-    res.writeHead(status, { 'content-type': type, ...headers }).end(body);
-  });
-  const upstream = chatCompletionsUpstream({ baseURL: `${server.url}/v1`, apiKey: HOST_KEY, retries: 0 });
-  closers.unshift(() => upstream.close());
-  return { ...server, received, upstream };
-}
-
-interface ModelAnswer {
-  readonly status?: number;
-  readonly type?: string;
-  readonly body: string | Buffer;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-const HOST_KEY = 'sk-host-1234567890abcdef';
-const EMBEDDING: ModelAnswer = {
-  body: '{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5,1.0]}],"model":"e","usage":{"prompt_tokens":8,"total_tokens":8}}',
-};
-
-async function start(options: PassThroughOptions<express.Request>): Promise<{ url: string; client: OpenAI }> {
-  const app = express().use('/v1', passThroughRouter({ logger: false, ...options }));
-  app.use((_, res) => void res.status(404).send('The host answers.'));
-  const { url } = await serving(app);
-  return { url: `${url}/v1`, client: new OpenAI({ baseURL: `${url}/v1`, apiKey: 'sk-client', maxRetries: 0 }) };
-}
-
-function post(url: string, body: string | Buffer, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
-  return fetch(url, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body });
-}
+import { closers, EMBEDDING, HOST_KEY, modelServer, post, type Received, serving, start } from './passing.ts';
 
 describe('a path that is passed on', () => {
   it('[E-07] reaches the model server byte for byte, with the host’s key and nothing of the client’s', async () => {

@@ -27,7 +27,9 @@ export function decompressed(answer: Answered): Answered {
     );
     throw new ApiError('upstream_error', 'The model server compressed its answer.', { cause });
   }
-  const { status, headers, body } = answer;
+  const { status, body } = answer;
+  // They describe the bytes that came, not those that are handed on.
+  const { 'content-encoding': _, 'content-length': __, ...headers } = answer.headers;
   return { status, headers, body: decodedBytes(body, create()) };
 }
 
