@@ -1,13 +1,12 @@
 /** What a model server's own tools have done, as Groq reports it: searches and visited pages become items. */
 import type { ModelEvent } from '../events.ts';
-import type { UrlSource, WebAction } from '../items.ts';
+import type { WebAction } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
 import { isRecord, type JsonObject } from '../record.ts';
+import { pageSources } from '../web-pages.ts';
 
 /** The most tools of one answer that are shown. */
 const MAX_TOOLS = 64;
-/** The most pages of one search that are shown. */
-const MAX_SOURCES = 100;
 
 /** The tools of one answer, which a stream reports when they begin and again with their output. */
 export class ExecutedTools {
@@ -33,12 +32,7 @@ export class ExecutedTools {
     const search = `executed_${tool.index}`;
     if (!this.begun.has(tool.index)) events.push({ type: 'search-start', search, action });
     this.begun.add(tool.index);
-    const results: readonly unknown[] = isRecord(found) && Array.isArray(found.results) ? found.results : [];
-    const sources = results
-      .flatMap((each): UrlSource[] =>
-        isRecord(each) && typeof each.url === 'string' ? [{ type: 'url', url: each.url }] : [],
-      )
-      .slice(0, MAX_SOURCES);
+    const sources = pageSources(isRecord(found) ? found.results : undefined);
     if (this.ended.has(tool.index) || (!tool.output && sources.length === 0)) return true;
     this.ended.add(tool.index);
     events.push({ type: 'search-end', search, failed: false, sources });

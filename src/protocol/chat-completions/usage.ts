@@ -8,11 +8,11 @@ type Place = readonly [field: string, inner?: string];
 const INPUT_DETAILS = ['prompt_tokens_details', 'input_tokens_details'] as const;
 const OUTPUT_DETAILS = ['completion_tokens_details', 'output_tokens_details'] as const;
 
-/** The names that providers use for each count. The first one that is not zero counts. */
+/** The names that providers use for each count, and the versions of the AI SDK's interface. The first one that is not zero counts. */
 const NAMES = {
-  input: [['prompt_tokens'], ['input_tokens']],
-  output: [['completion_tokens'], ['output_tokens']],
-  total: [['total_tokens']],
+  input: [['prompt_tokens'], ['input_tokens'], ['inputTokens'], ['inputTokens', 'total']],
+  output: [['completion_tokens'], ['output_tokens'], ['outputTokens'], ['outputTokens', 'total']],
+  total: [['total_tokens'], ['totalTokens']],
   cached: [
     ...INPUT_DETAILS.map((details): Place => [details, 'cached_tokens']),
     // DeepSeek, Mistral, Moonshot, Inception, and those that pass Anthropic's names on.
@@ -21,6 +21,8 @@ const NAMES = {
     ['cached_tokens'],
     ['cached_input_tokens'],
     ['cache_read_input_tokens'],
+    ['cachedInputTokens'],
+    ['inputTokens', 'cacheRead'],
   ],
   // OpenAI and OpenRouter count them in the details; Anthropic and those that pass its counts on count them separately.
   cacheWrites: [
@@ -30,8 +32,12 @@ const NAMES = {
     ]),
     ['cache_creation_input_tokens'],
     ['cache_write_tokens'],
+    ['inputTokens', 'cacheWrite'],
   ],
-  reasoning: [...OUTPUT_DETAILS.map((details): Place => [details, 'reasoning_tokens']), ['reasoning_tokens']],
+  reasoning: [
+    ...OUTPUT_DETAILS.map((details): Place => [details, 'reasoning_tokens']),
+    ...([['reasoning_tokens'], ['reasoningTokens'], ['outputTokens', 'reasoning']] as const),
+  ],
 } as const satisfies Readonly<Record<string, readonly Place[]>>;
 
 /**

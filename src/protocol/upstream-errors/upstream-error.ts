@@ -136,7 +136,7 @@ const STATUS_OF_TYPE: ReadonlyMap<string, number> = new Map([
 function statusInBody(body: JsonObject): number {
   const details = errorDetails(body);
   // Objects are no numbers, and some of them cannot be asked for one.
-  const status = [details.status, details.status_code, details.code, body.status]
+  const status = [details.status, details.status_code, details.statusCode, details.code, body.status]
     .map((value) => (typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN))
     .find(isErrorStatus);
   // The cast: anything but a text is not in the map.

@@ -1,5 +1,5 @@
 /** The upstream for any language model of the AI SDK: Bedrock, Vertex, an agent, a mock. */
-import { setTimeout as pause, setImmediate as tick } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { checkOptions, isFunction, type OptionCheck } from '../../ports/host/options-check.ts';
 import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
@@ -9,8 +9,11 @@ import type { Note } from '../../protocol/note.ts';
 import { definedFields, isRecord, type JsonObject } from '../../protocol/record.ts';
 import { mapStream } from '../../streams/pull-stream.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
+import { webStreamBatches } from '../../streams/web-stream-batches.ts';
 import { Watchdog } from '../http/connection/watchdog.ts';
+import { lostSettings } from '../http/lost-settings.ts';
 import { noteOncePerCall } from '../http/note-once.ts';
+import { type ServerOptions, serverChecks } from '../http/server-options.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { AnswerReader } from './answer-reader.ts';
 import { type Specification, toPrompt } from './prompt.ts';
@@ -29,7 +32,7 @@ export interface AiSdkModel {
 }
 
 /** The settings; `undefined` means omitted. */
-export interface AiSdkOptions {
+export interface AiSdkOptions extends Pick<ServerOptions, 'retries'> {
   /** What every call gives to the provider, by its name, such as `{ google: { safetySettings } }`; or by request. Default: nothing. */
   readonly providerOptions?:
     | Readonly<Record<string, unknown>>
@@ -37,14 +40,15 @@ export interface AiSdkOptions {
     | undefined;
   /** The names that `GET /models` lists. Default: that of the model; none for a function. */
   readonly models?: readonly string[] | undefined;
-  /** Further attempts after a 429, 502, 503, 504, 529 or a connection that broke before the answer. Default: 2. */
-  readonly retries?: number | undefined;
 }
 
-/** Parts that are handed on together at most. */
-const MAX_BATCH = 256;
 const OWNER = 'aiSdkUpstream';
 const VERSIONS: ReadonlySet<string> = new Set(['v2', 'v3', 'v4']);
+const LOST_SETTINGS = [
+  ...(['top_logprobs', 'text.verbosity', 'parallel_tool_calls: false', 'service_tier'] as const),
+  ...(['prompt_cache_options', 'prompt_cache_retention', 'moderation'] as const),
+];
+const NO_PARAMETERS = { type: 'object', properties: {} };
 const EFFORTS: ReadonlySet<string> = new Set(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']);
 
 /**
@@ -66,17 +70,12 @@ export function aiSdkUpstream(
   options: AiSdkOptions = {},
 ): Upstream {
   checkOptions(OWNER, options, OPTION_CHECKS);
-  if (!isModel(model) && typeof model !== 'function') {
-    const found = inspect(model, { depth: 0 });
-    throw new TypeError(`${OWNER}: the model must be one of the AI SDK, or a function, got ${found}`);
-  }
-  const modelFor = (name: string): AiSdkModel => {
-    const found: unknown = isModel(model) ? model : model(name);
-    if (isModel(found)) return found;
-    throw new TypeError(`${OWNER}: the function must return a language model, got ${inspect(found, { depth: 0 })}`);
-  };
+  const isFinder = typeof model === 'function' && !isModel(model);
+  const one = isFinder ? undefined : checkModel(model, 'the model must be one of the AI SDK, or a function');
+  const modelFor = (name: string) =>
+    isFinder ? checkModel(model(name), 'the function must return a language model') : (one as AiSdkModel);
   const noteOnce = noteOncePerCall();
-  const names = options.models ?? (isModel(model) ? [model.modelId] : []);
+  const names = options.models ?? (one ? [one.modelId] : []);
   return {
     name: 'ai-sdk',
     stateOwner: (name) => `ai-sdk:${modelFor(name).provider}`,
@@ -89,8 +88,13 @@ export function aiSdkUpstream(
 const OPTION_CHECKS: Readonly<Record<string, OptionCheck>> = {
   providerOptions: (value) => isRecord(value) || isFunction(value) === true || 'an object or a function',
   models: (value) => (Array.isArray(value) && value.every((name) => typeof name === 'string')) || 'a list of names',
-  retries: (value) => (Number.isSafeInteger(value) && Number(value) >= 0) || 'a whole number',
+  retries: serverChecks.retries,
 };
+
+function checkModel(value: unknown, rule: string): AiSdkModel {
+  if (isModel(value)) return value;
+  throw new TypeError(`${OWNER}: ${rule}, got ${inspect(value, { depth: 0 })}`);
+}
 
 function isModel(value: unknown): value is AiSdkModel {
   const { specificationVersion, doStream } = Object(value) as JsonObject;
@@ -116,7 +120,8 @@ async function* streamEvents(
     const retries = Math.min(options.retries ?? 2, call.retries ?? Number.POSITIVE_INFINITY);
     const stream = await openStream(model, fields, retries, call);
     toError = streamError;
-    yield* mapStream(partBatches(stream, watch, stopping.signal), new AnswerReader(note));
+    const parts = webStreamBatches(stream, stopping.signal, () => watch.reset());
+    yield* mapStream(parts, new AnswerReader(note));
     watch.finish();
   } catch (error) {
     throw watch.call.aborted ? watch.call.reason : toError(error);
@@ -145,63 +150,20 @@ async function openStream(model: AiSdkModel, fields: CallOptions, retries: numbe
   }
 }
 
-const LATER = Symbol('later');
-
-/** The parts that arrived together: the stream hands them out one by one. */
-async function* partBatches(stream: ReadableStream, watch: Watchdog, signal: AbortSignal) {
-  const reader = stream.getReader();
-  try {
-    for (let next = reader.read(); ; ) {
-      const pending = next;
-      const first = await untilAborted(signal, () => pending);
-      if (first.done) return;
-      const data: unknown[] = [first.value];
-      const later = tick(LATER);
-      next = reader.read();
-      while (data.length < MAX_BATCH) {
-        // A failure and the end are met where the next batch begins.
-        const quick = await Promise.race([next.catch(() => LATER), later]);
-        if (typeof quick === 'symbol' || quick.done) break;
-        data.push(quick.value);
-        next = reader.read();
-      }
-      next.catch(() => {});
-      watch.reset();
-      yield { data };
-    }
-  } finally {
-    reader.cancel().catch(() => {});
-  }
-}
-
 /** The options of `doStream`; notes the settings that the interface cannot say. */
 function callOptions(model: AiSdkModel, request: ModelRequest, options: AiSdkOptions, note: (note: Note) => void) {
   // The cast: checked when the model was found.
   const version = model.specificationVersion as Specification;
   const { textFormat: format, toolChoice: choice, reasoningEffort: effort } = request;
   const { providerOptions } = options;
-  const lost: Readonly<Record<string, boolean>> = {
-    'reasoning.effort': effort !== undefined && version !== 'v4',
-    top_logprobs: request.topLogprobs !== undefined,
-    'text.verbosity': request.verbosity !== undefined && request.verbosity !== 'medium',
-    'parallel_tool_calls: false': request.parallelToolCalls === false && request.tools.length > 0,
-    service_tier: request.serviceTier !== undefined && request.serviceTier !== 'auto',
-    prompt_cache_options: request.promptCacheOptions !== undefined,
-    moderation: request.moderation !== undefined,
-  };
-  for (const setting of Object.keys(lost).filter((name) => lost[name])) {
+  const lost = lostSettings(request, version === 'v4' ? LOST_SETTINGS : ['reasoning.effort', ...LOST_SETTINGS]);
+  for (const setting of lost) {
     const message = `The AI SDK's interface has no field for ${setting}; set providerOptions where the provider has one.`;
     note({ code: 'setting_dropped', message });
   }
   const tools = request.tools.map(({ name, description, parameters, strict }) => {
-    const inputSchema = parameters ?? { type: 'object', properties: {} };
-    return definedFields({
-      type: 'function',
-      name,
-      description,
-      inputSchema,
-      strict: version === 'v2' ? undefined : strict,
-    });
+    const known = version === 'v2' ? {} : { strict };
+    return definedFields({ type: 'function', name, description, inputSchema: parameters ?? NO_PARAMETERS, ...known });
   });
   const schema = format?.type === 'json_schema' ? format : undefined;
   const json = { type: 'json', schema: schema?.schema, name: schema?.name, description: schema?.description };

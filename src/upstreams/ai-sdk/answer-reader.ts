@@ -1,12 +1,13 @@
 /** Reads the parts of a language model's stream as events. Every version of the interface is read by the same rules. */
 import { citationAtEnd } from '../../protocol/annotations.ts';
+import { modelInfo, readUsage } from '../../protocol/chat-completions/usage.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import type { FinishReason, ModelEvent, Usage } from '../../protocol/events.ts';
+import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
 import { imageFormat } from '../../protocol/images.ts';
-import type { UrlSource } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
+import { definedFields, isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
 import { argumentsObject } from '../../protocol/tool-calls/call-arguments.ts';
+import { pageSources, webAction } from '../../protocol/web-pages.ts';
 import { BatchReader } from '../../streams/batch-reader.ts';
 import type { AnswerState } from './prompt.ts';
 import { streamError } from './provider-error.ts';
@@ -64,15 +65,15 @@ export class AnswerReader extends BatchReader<{ readonly data: readonly unknown[
         for (const { type: kind, feature, setting, details, message } of recordsIn(part.warnings)) {
           const what = plainText(feature ?? setting ?? kind);
           const more = plainText(details ?? message);
-          this.note({
-            code: 'setting_dropped',
-            message: `The model's provider warns of '${what}'${more && `: ${more}`}`,
-          });
+          const text = `The model's provider warns of '${what}'${more && `: ${more}`}`;
+          this.note({ code: 'setting_dropped', message: text });
         }
         return;
-      case 'response-metadata':
-        if (typeof part.modelId === 'string') events.push({ type: 'model-info', model: part.modelId });
+      case 'response-metadata': {
+        const info = modelInfo(part.modelId, undefined);
+        if (info) events.push(info);
         return;
+      }
       case 'text-start':
       case 'text-delta':
       case 'text-end':
@@ -101,7 +102,7 @@ export class AnswerReader extends BatchReader<{ readonly data: readonly unknown[
         return;
       }
       case 'tool-call': {
-        if (part.providerExecuted === true) return this.beginExecuted(id, part, events);
+        if (part.providerExecuted === true) return this.beginExecuted(id, part, events, options);
         const open = this.calls.get(id) ?? this.beginCall(id, part.toolName, undefined, events);
         open.options = options ?? open.options;
         const { input } = part;
@@ -110,7 +111,7 @@ export class AnswerReader extends BatchReader<{ readonly data: readonly unknown[
         return;
       }
       case 'tool-result':
-        return this.endExecuted(id, part, events);
+        return this.endExecuted(id, part, events, options);
       case 'source': {
         const { sourceType, url, title } = part;
         if (sourceType === 'url' && typeof url === 'string') events.push(citationAtEnd(url, plainText(title) || url));
@@ -149,30 +150,26 @@ export class AnswerReader extends BatchReader<{ readonly data: readonly unknown[
     events.push({ type: 'tool-call-delta', call: open.call, arguments: text });
   }
 
-  private beginExecuted(id: string, part: JsonObject, events: ModelEvent[]): void {
-    const { toolName, input: written, providerMetadata } = part;
+  private beginExecuted(id: string, part: JsonObject, events: ModelEvent[], providerOptions?: JsonObject): void {
+    const { toolName, input: written } = part;
     const input = typeof written === 'string' ? argumentsObject(written) : written;
-    const options = isRecord(providerMetadata) ? { providerOptions: providerMetadata } : {};
-    this.executed.set(id, { type: 'tool-call', toolCallId: id, toolName, input, providerExecuted: true, ...options });
+    const call = { type: 'tool-call', toolCallId: id, toolName, input, providerExecuted: true };
+    this.executed.set(id, definedFields({ ...call, providerOptions }));
     const name = plainText(toolName);
-    if (!SEARCHES.test(name)) {
-      const message = `A call of '${name}', which the provider runs itself, has no item.`;
-      return this.note({ code: 'call_dropped', message });
-    }
-    const query = isRecord(input) ? plainText(input.query ?? input.url) : '';
-    events.push({ type: 'search-start', search: id, action: { type: 'search', query, queries: query ? [query] : [] } });
+    const message = `A call of '${name}', which the provider runs itself, has no item.`;
+    if (!SEARCHES.test(name)) this.note({ code: 'call_dropped', message });
+    else events.push({ type: 'search-start', search: id, action: webAction(isRecord(input) ? input : {}) });
   }
 
-  private endExecuted(id: string, part: JsonObject, events: ModelEvent[]): void {
-    const { toolName, result: value, isError, preliminary, providerMetadata } = part;
+  private endExecuted(id: string, part: JsonObject, events: ModelEvent[], providerOptions?: JsonObject): void {
+    const { toolName, result: value, isError, preliminary } = part;
     const call = this.executed.get(id);
     if (!call || preliminary === true || !SEARCHES.test(plainText(toolName))) return;
     const failed = isError === true;
-    const options = isRecord(providerMetadata) ? { providerOptions: providerMetadata } : {};
     const output = { type: failed ? 'error-json' : 'json', value };
-    const state = { call, result: { type: 'tool-result', toolCallId: id, toolName, output, ...options } };
-    const pages = recordsIn(isRecord(value) ? (value.sources ?? value.results) : value);
-    const sources = pages.flatMap(({ url }): UrlSource[] => (typeof url === 'string' ? [{ type: 'url', url }] : []));
+    const result = { type: 'tool-result', toolCallId: id, toolName, output, providerOptions };
+    const state = { call, result: definedFields(result) };
+    const sources = pageSources(isRecord(value) ? (value.sources ?? value.results) : value);
     events.push({ type: 'search-end', search: id, failed, sources, state });
   }
 
@@ -197,10 +194,9 @@ export class AnswerReader extends BatchReader<{ readonly data: readonly unknown[
       ...(this.textOptions ? { text: this.textOptions } : {}),
     };
     if (state.calls || state.text) events.push({ type: 'reasoning-end', state });
-    if (isRecord(usage)) {
-      const reported = isRecord(usage.raw) ? { reported: usage.raw } : {};
-      events.push({ type: 'usage', usage: toUsage(usage), ...reported });
-    }
+    const counted = readUsage(usage);
+    const reported = isRecord(usage) && isRecord(usage.raw) ? { reported: usage.raw } : {};
+    if (counted) events.push({ type: 'usage', usage: counted, ...reported });
     events.push({ type: 'finish', reason: FINISH_REASONS.get(unified) ?? 'stop' });
     this.isDone = true;
   }
@@ -212,24 +208,3 @@ const FINISH_REASONS: ReadonlyMap<unknown, FinishReason> = new Map([
   ['length', 'length'],
   ['content-filter', 'content_filter'],
 ]);
-
-/** Both forms: numbers of their own in the second version, objects in later ones. */
-function toUsage({ inputTokens: input, outputTokens: output, cachedInputTokens, reasoningTokens }: JsonObject): Usage {
-  const read = isRecord(input) ? input : { total: input, cacheRead: cachedInputTokens };
-  const written = isRecord(output) ? output : { total: output, reasoning: reasoningTokens };
-  const [inputTokens, outputTokens] = [tokenCount(read.total), tokenCount(written.total)];
-  return {
-    input_tokens: inputTokens,
-    input_tokens_details: {
-      cached_tokens: tokenCount(read.cacheRead),
-      cache_write_tokens: tokenCount(read.cacheWrite),
-    },
-    output_tokens: outputTokens,
-    output_tokens_details: { reasoning_tokens: tokenCount(written.reasoning) },
-    total_tokens: inputTokens + outputTokens,
-  };
-}
-
-function tokenCount(value: unknown): number {
-  return typeof value === 'number' && value > 0 ? Math.trunc(value) : 0;
-}

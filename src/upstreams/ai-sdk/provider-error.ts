@@ -4,11 +4,12 @@ import { ApiError } from '../../protocol/errors.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isError, isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import { scrubber } from '../../protocol/secrets/scrub.ts';
-import { upstreamError } from '../../protocol/upstream-errors/upstream-error.ts';
-import { backoffMs, MAX_PAUSE_MS, RETRIED } from '../http/connection/retry-pause.ts';
+import { errorInBody, upstreamError } from '../../protocol/upstream-errors/upstream-error.ts';
+import { backoffMs, refusalPauseMs } from '../http/connection/retry-pause.ts';
 
 /** Where an error names no address. */
 const NOWHERE = 'http://unknown.invalid';
+const UNNAMED = 'The model server reported an error.';
 
 /** The error of a request that was refused, or that did not reach the server. */
 export function requestError(error: unknown): ApiError {
@@ -17,14 +18,11 @@ export function requestError(error: unknown): ApiError {
 
 /** The error within an answer: as a part of the stream, or thrown by it. */
 export function streamError(error: unknown): ApiError {
-  if (typeof error === 'string')
-    return withoutSecrets(new ApiError('upstream_error', error || 'The model server reported an error.'), '');
-  if (isRecord(error) && !isError(error)) {
-    const statuses = [error.statusCode, error.status, error.code];
-    const status = statuses.find((each) => typeof each === 'number' && each >= 400 && each < 600);
-    return withoutSecrets(upstreamError(typeof status === 'number' ? status : 502, { error }), '');
-  }
-  return providerError(error, 'upstream_truncated', 'The connection to the model server broke.');
+  const isText = typeof error === 'string';
+  const said = isText || (isRecord(error) && !isError(error)) ? errorInBody({ error: error || UNNAMED }) : undefined;
+  return said
+    ? withoutSecrets(said)
+    : providerError(error, 'upstream_truncated', 'The connection to the model server broke.');
 }
 
 function providerError(error: unknown, code: 'upstream_unavailable' | 'upstream_truncated', message: string): ApiError {
@@ -52,19 +50,16 @@ function providerError(error: unknown, code: 'upstream_unavailable' | 'upstream_
 }
 
 /** The key is within the provider; what looks like one, and the address, are masked. */
-function withoutSecrets(error: ApiError, url: string): ApiError {
+function withoutSecrets(error: ApiError, url = ''): ApiError {
   const baseURL = new URL(URL.canParse(url) ? url : NOWHERE);
-  const scrub = scrubber({ baseURL, apiKey: undefined, forwardHeaders: [] }).of({});
   // The cast: it returns what it is given, in its kind.
-  return scrub(error) as ApiError;
+  return scrubber({ baseURL, apiKey: undefined, forwardHeaders: [] }).of({})(error) as ApiError;
 }
 
 /** How long to wait before the request is made again; undefined if it must not be. */
 export function pauseAfter(error: unknown, retry: number): number | undefined {
   const { statusCode, responseHeaders, isRetryable, name } = Object(error) as JsonObject;
   const isUnreached = statusCode === undefined && (isRetryable === true || name === 'TypeError');
-  if (!RETRIED.has(statusCode) && !isUnreached) return undefined;
-  const asked = retryAfterMs(isRecord(responseHeaders) ? responseHeaders : {});
-  const pause = asked ?? backoffMs(retry);
-  return pause <= MAX_PAUSE_MS ? pause : undefined;
+  const asked = isRecord(responseHeaders) ? retryAfterMs(responseHeaders) : undefined;
+  return isUnreached ? backoffMs(retry) : refusalPauseMs(statusCode, retry, asked);
 }

@@ -4,6 +4,7 @@ import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.
 import type { Note } from '../../protocol/note.ts';
 import { definedFields, type JsonObject } from '../../protocol/record.ts';
 import { looseSchema } from '../../protocol/tool-schemas/tool-schema.ts';
+import { lostSettings } from '../http/lost-settings.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { type Conversation, isThought, type Message, toConversation } from './messages.ts';
 import type { AnthropicSettings, ServerTool } from './options.ts';
@@ -15,6 +16,10 @@ type BodySettings = Pick<
   'maxTokens' | 'thinking' | 'thinkingDisplay' | 'promptCache' | 'serverTools' | 'lastMessage'
 >;
 
+const LOST_SETTINGS = [
+  ...(['presence_penalty', 'frequency_penalty', 'top_logprobs', 'text.verbosity', 'prompt_cache_options'] as const),
+  ...(['prompt_cache_retention', 'moderation', "the 'output_schema' of tools"] as const),
+];
 const CONTINUE: Message = { role: 'user', content: [{ type: 'text', text: 'Continue.' }] };
 
 /** Writes the body and always requests a stream. Notes the settings that the API does not support. */
@@ -28,15 +33,7 @@ export function toMessagesBody(request: ModelRequest, settings: BodySettings, no
   const hasUser = !needsUser || written.messages.at(-1)?.role === 'user';
   const messages = hasUser ? written.messages : [...written.messages, CONTINUE];
   const conversation = { ...written, messages };
-  // Settings without a counterpart, if they differ from the default.
-  if (request.presencePenalty) drop('presence_penalty');
-  if (request.frequencyPenalty) drop('frequency_penalty');
-  if (request.topLogprobs !== undefined) drop('top_logprobs');
-  if (request.verbosity !== undefined && request.verbosity !== 'medium') drop('text.verbosity');
-  if (request.promptCacheOptions) drop('prompt_cache_options');
-  if (request.promptCacheRetention !== undefined) drop('prompt_cache_retention');
-  if (request.moderation) drop('moderation');
-  if (request.tools.some(({ outputSchema }) => outputSchema)) drop("the 'output_schema' of tools");
+  for (const setting of lostSettings(request, LOST_SETTINGS)) drop(setting);
   const tools = [
     ...allowedServerTools(request, settings, drop),
     ...request.tools.map((tool) => messagesTool(tool, note)),

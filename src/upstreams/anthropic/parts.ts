@@ -1,6 +1,6 @@
 /** Writes the parts of messages and tool outputs as content blocks. */
 import { ApiError } from '../../protocol/errors.ts';
-import { dataInURL } from '../../protocol/file-data.ts';
+import { type FileSource, fileSource } from '../../protocol/file-source.ts';
 import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 
 /** A content block; its fields are the API's. */
@@ -19,37 +19,28 @@ function textBlocks(text: string): readonly Block[] {
 }
 
 function partBlocks(part: JsonObject): readonly Block[] {
-  switch (part.type) {
-    case 'input_image': {
-      const url = plainText(part.image_url);
-      const data = dataInURL(url);
-      const source = data ? { type: 'base64', media_type: data.mediaType, data: data.base64 } : { type: 'url', url };
-      return [{ type: 'image', source }];
-    }
-    case 'input_file':
-      return [fileBlock(part.filename, part.file_data, part.file_url)];
-    case 'input_audio':
-    case 'input_video':
-      throw unsupportedPart(`Parts of type '${part.type}' cannot be given to this model.`);
-    default:
-      return textBlocks(plainText(part.text ?? part.refusal));
-  }
+  const source = fileSource(part);
+  if (!source) return textBlocks(plainText(part.text ?? part.refusal));
+  if (part.type === 'input_file') return [fileBlock(part.filename, source)];
+  if (part.type !== 'input_image') throw unsupportedPart(`Parts of type '${part.type}' cannot be given to this model.`);
+  return [{ type: 'image', source: blockSource(source) }];
 }
 
 /** Sends a PDF as it is and text as text; the API supports no other documents. */
-function fileBlock(filename: unknown, data: unknown, url: unknown): Block {
+function fileBlock(filename: unknown, source: FileSource): Block {
   const title = typeof filename === 'string' && filename !== '' ? { title: filename } : {};
-  if (!data) return { type: 'document', source: { type: 'url', url }, ...title };
-  const text = plainText(data);
-  // Some clients send bare base64, which is nearly always a PDF.
-  const { mediaType, base64 } = dataInURL(text) ?? { mediaType: PDF, base64: text };
-  if (mediaType === PDF)
-    return { type: 'document', source: { type: 'base64', media_type: PDF, data: base64 }, ...title };
+  const { mediaType, base64 } = source;
+  if (base64 === undefined || mediaType === PDF) return { type: 'document', source: blockSource(source), ...title };
   if (!/^text\/|[/+](json|xml|yaml)$/.test(mediaType)) {
     throw unsupportedPart(`Files of type '${mediaType}' cannot be given to this model; it reads PDF and text.`);
   }
   const content = Buffer.from(base64, 'base64').toString();
   return { type: 'document', source: { type: 'text', media_type: 'text/plain', data: content }, ...title };
+}
+
+function blockSource(source: FileSource): JsonObject {
+  if (source.base64 === undefined) return { type: 'url', url: source.url };
+  return { type: 'base64', media_type: source.mediaType, data: source.base64 };
 }
 
 const PDF = 'application/pdf';

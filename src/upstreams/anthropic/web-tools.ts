@@ -1,9 +1,10 @@
 /** Converts the blocks of Anthropic's own web tools to web-search events, and back. */
 
 import type { ModelEvent } from '../../protocol/events.ts';
-import type { UrlSource, WebAction } from '../../protocol/items.ts';
+import type { WebAction } from '../../protocol/items.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
-import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
+import { pageSources } from '../../protocol/web-pages.ts';
 import type { Block } from './parts.ts';
 
 /** The action of one of the tools, and the type of its result block. */
@@ -54,10 +55,13 @@ export function searchStart({ id, name, input }: WebUse): readonly ModelEvent[] 
 export function searchEnd(use: WebUse, { content }: JsonObject): ModelEvent {
   const failed = isRecord(content) && String(content.type).endsWith('_error');
   const blocks = use.direct ? useBlocks(use, content) : undefined;
-  const pages = recordsIn(content);
-  const urls = new Set(pages.flatMap(({ url }) => (typeof url === 'string' && url !== '' ? [url] : [])));
-  const sources = [...urls].map((url): UrlSource => ({ type: 'url', url }));
-  return { type: 'search-end', search: use.id, failed, sources, ...(blocks ? { state: blocks } : {}) };
+  return {
+    type: 'search-end',
+    search: use.id,
+    failed,
+    sources: pageSources(content),
+    ...(blocks ? { state: blocks } : {}),
+  };
 }
 
 /** Copies only the fields of the two blocks of a use. */

@@ -18,7 +18,7 @@ import { basePath } from './base-path.ts';
 import { decompressed } from './connection/decompressed.ts';
 import { type Answered, dispatch } from './connection/dispatch.ts';
 import { fetchAnswer } from './connection/fetch-answer.ts';
-import { backoffMs, MAX_PAUSE_MS, RETRIED } from './connection/retry-pause.ts';
+import { backoffMs, refusalPauseMs } from './connection/retry-pause.ts';
 import type { Stop } from './connection/watchdog.ts';
 
 /** The address of a model server and its connection settings. */
@@ -184,8 +184,7 @@ function redirectError({ status, headers, body }: Answered, baseURL: URL): ApiEr
 
 /** How long to wait before another attempt, or undefined if there must be none. */
 function retryPause(error: unknown, retry: number): number | undefined {
-  const backoff = backoffMs(retry);
-  if (!(error instanceof ApiError)) return backoff;
-  const { answered = 0, retryAfterMs = backoff, final } = error as Refusal;
-  return RETRIED.has(answered) && !final && retryAfterMs <= MAX_PAUSE_MS ? retryAfterMs : undefined;
+  if (!(error instanceof ApiError)) return backoffMs(retry);
+  const { answered, retryAfterMs: askedMs, final } = error as Refusal;
+  return final ? undefined : refusalPauseMs(answered, retry, askedMs);
 }
