@@ -166,19 +166,15 @@ const FINISH = { type: 'finish', usage: USAGE, finishReason: { unified: 'stop', 
 
 const QUESTION: ModelRequest = { model: 'm', items: [{ type: 'message', role: 'user', content: 'Hi.' }], tools: [] };
 
+const TIMES = { firstByteTimeoutMs: 10_000, idleTimeoutMs: 10_000 };
+const LIMITS = { ...TIMES, eventBytes: 1e6, outputBytes: 1e6, toolIterations: 5 };
+
 async function eventsOf(upstream: Upstream, request: ModelRequest = QUESTION) {
   const notes: Note[] = [];
-  const limits = {
-    firstByteTimeoutMs: 10_000,
-    idleTimeoutMs: 10_000,
-    eventBytes: 1e6,
-    outputBytes: 1e6,
-    toolIterations: 5,
-  };
   const call = {
     signal: new AbortController().signal,
     headers: new Headers(),
-    limits,
+    limits: LIMITS,
     note: (note: Note) => void notes.push(note),
   };
   const events: ModelEvent[] = [];
@@ -320,6 +316,174 @@ describe('[E-06] over a model of any kind', () => {
       `[{"invalid_json":"{\\"at\\": \\"se"},{"at":${digits}},{}]`,
       ['arguments_wrapped'],
     ]);
+  });
+
+  it('[E-06] hands on the signatures of thoughts, of calls and of text, whichever part carries them', async () => {
+    const signed = (value: string) => ({ providerMetadata: { google: { [value]: true } } });
+    const { events } = await eventsOf(
+      aiSdkUpstream(
+        mock([
+          { type: 'reasoning-start', id: 'r', ...signed('start') },
+          { type: 'reasoning-delta', id: 'r', delta: 'Hm.' },
+          { type: 'reasoning-end', id: 'r', providerMetadata: { anthropic: { signature: 'end' } } },
+          { type: 'text-delta', id: 't', delta: 'Here.' },
+          { type: 'text-end', id: 't', ...signed('text') },
+          { type: 'tool-call', toolCallId: 'a', toolName: 'look', input: '{}', ...signed('call') },
+          { type: 'tool-call', toolCallId: 'b', toolName: 'look', input: '{}' },
+          FINISH,
+        ]),
+      ),
+    );
+    const states = events.flatMap((event) => (event.type === 'reasoning-end' ? [event.state] : []));
+    expect(states).toEqual([
+      { thought: { text: 'Hm.', options: { google: { start: true }, anthropic: { signature: 'end' } } } },
+      { calls: [{ google: { call: true } }, null], text: { google: { text: true } } },
+    ]);
+  });
+
+  /** What the model is sent for these items. */
+  async function promptFor(items: readonly Item[], version = 'v4'): Promise<readonly JsonObject[]> {
+    const seen: JsonObject[] = [];
+    await eventsOf(aiSdkUpstream(mock([FINISH], version, seen)), { ...QUESTION, items });
+    // The cast: the prompt is the upstream's own.
+    return seen[0]?.prompt as readonly JsonObject[];
+  }
+
+  it('[E-06] gives signatures back to the calls and the text that had them', async () => {
+    const state = { calls: [{ google: { s: 'a' } }, null], text: { google: { s: 't' } } };
+    const call = (id: string): Item => ({ type: 'function_call', call_id: id, name: 'look', arguments: '{}' });
+    const output = (id: string): Item => ({ type: 'function_call_output', call_id: id, output: 'x' });
+    const prompt = await promptFor([
+      { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Here.' }] },
+      ...[call('a'), call('b')],
+      { type: 'reasoning', summary: [], providerState: state },
+      ...[output('a'), output('b')],
+    ]);
+    expect(prompt[0]).toEqual({
+      role: 'assistant',
+      content: [
+        { type: 'text', text: 'Here.', providerOptions: { google: { s: 't' } } },
+        { type: 'tool-call', toolCallId: 'a', toolName: 'look', input: {}, providerOptions: { google: { s: 'a' } } },
+        { type: 'tool-call', toolCallId: 'b', toolName: 'look', input: {} },
+      ],
+    });
+  });
+
+  it('[E-06] puts what follows a call that holds its own output behind its result', async () => {
+    const prompt = await promptFor([
+      { type: 'mcp_call', id: 'mcp_1', server_label: 's', name: 'look', arguments: '{}', output: 'Blue.' },
+      { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'It is blue.' }] },
+    ]);
+    expect(prompt.map(({ role }) => role)).toEqual(['assistant', 'tool', 'assistant']);
+  });
+
+  it('[E-06] sends a call that the provider ran with its result or not at all, and reads its last result alone', async () => {
+    const use = { type: 'tool-call', toolCallId: 's', toolName: 'web_search', input: {}, providerExecuted: true };
+    const result = {
+      type: 'tool-result',
+      toolCallId: 's',
+      toolName: 'web_search',
+      output: { type: 'json', value: [] },
+    };
+    const search = (providerState: JsonObject): Item => ({
+      type: 'web_search_call',
+      id: 'ws',
+      status: 'completed',
+      providerState,
+    });
+    expect(await promptFor([search({ call: use, result })])).toEqual([{ role: 'assistant', content: [use, result] }]);
+    expect(await promptFor([search({ call: use })])).toEqual([]);
+    const found = (url: string) => ({
+      type: 'tool-result',
+      toolCallId: 's',
+      toolName: 'web_search',
+      result: [{ url }],
+    });
+    const parts = [
+      use,
+      { ...found('https://early.example'), preliminary: true },
+      found('https://last.example'),
+      FINISH,
+    ];
+    const { events } = await eventsOf(aiSdkUpstream(mock(parts)));
+    expect(events.flatMap((event) => (event.type === 'search-end' ? [event.sources] : []))).toEqual([
+      [{ type: 'url', url: 'https://last.example' }],
+    ]);
+  });
+
+  it.each([
+    ['v2', { type: 'media', data: 'AAAA', mediaType: 'image/png' }, { type: 'text', text: 'https://a.example/b.pdf' }],
+    [
+      'v3',
+      { type: 'image-data', data: 'AAAA', mediaType: 'image/png' },
+      { type: 'file-url', url: 'https://a.example/b.pdf' },
+    ],
+    [
+      'v4',
+      { type: 'file', data: { type: 'data', data: 'AAAA' }, mediaType: 'image/png' },
+      { type: 'file', data: { type: 'url', url: new URL('https://a.example/b.pdf') }, mediaType: 'application/pdf' },
+    ],
+  ])('[E-06] names files in results as %s does', async (version, image, file) => {
+    const output = [
+      { type: 'input_image', image_url: 'data:image/png;base64,AAAA' },
+      { type: 'input_file', file_url: 'https://a.example/b.pdf' },
+    ];
+    const prompt = await promptFor(
+      [
+        { type: 'function_call', call_id: 'c', name: 'look', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'c', output },
+      ],
+      version,
+    );
+    expect(prompt[1]).toMatchObject({ content: [{ output: { type: 'content', value: [image, file] } }] });
+  });
+
+  it.each([
+    ['v2', undefined],
+    ['v3', true],
+    ['v4', true],
+  ])('[E-06] tells %s of strict tools where it knows them', async (version, strict) => {
+    const seen: JsonObject[] = [];
+    const tools = [{ name: 'look', parameters: { type: 'object' }, strict: true }];
+    await eventsOf(aiSdkUpstream(mock([FINISH], version, seen)), { ...QUESTION, tools });
+    const [tool] = (seen[0]?.tools ?? []) as readonly JsonObject[];
+    expect(tool?.strict).toBe(strict);
+  });
+
+  it('[E-06] asks no more often than the call allows', async () => {
+    let asked = 0;
+    const doStream = async () => {
+      asked += 1;
+      throw Object.assign(new Error('Busy.'), { name: 'AI_APICallError', statusCode: 503 });
+    };
+    const busy = { ...mock([]), doStream };
+    const call = {
+      signal: new AbortController().signal,
+      headers: new Headers(),
+      limits: LIMITS,
+      note: () => {},
+      retries: 0,
+    };
+    const stream = aiSdkUpstream(busy as AiSdkModel, { retries: 5 }).stream(QUESTION, call);
+    await expect(stream[Symbol.asyncIterator]().next()).rejects.toMatchObject({ status: 503 });
+    expect(asked).toBe(1);
+  });
+
+  it('[E-06] tells the provider when nobody reads any more', async () => {
+    let aborted: AbortSignal | undefined;
+    const endless = {
+      ...mock([]),
+      async doStream({ abortSignal }: { readonly abortSignal: AbortSignal }) {
+        aborted = abortSignal;
+        return {
+          stream: new ReadableStream({ pull: (to) => to.enqueue({ type: 'text-delta', id: 't', delta: 'x' }) }),
+        };
+      },
+    };
+    const call = { signal: new AbortController().signal, headers: new Headers(), limits: LIMITS, note: () => {} };
+    for await (const batch of aiSdkUpstream(endless as unknown as AiSdkModel).stream(QUESTION, call))
+      if (batch.length > 0) break;
+    expect(aborted?.aborted).toBe(true);
   });
 
   it.each(['v2', 'v3'])('speaks the version %s', async (version) => {
