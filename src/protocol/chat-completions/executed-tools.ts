@@ -3,7 +3,7 @@ import type { ModelEvent } from '../events.ts';
 import type { WebAction } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
 import { isRecord, type JsonObject } from '../record.ts';
-import { pageSources } from '../web-pages.ts';
+import { pageSources } from '../tool-calls/web-pages.ts';
 
 /** The most tools of one answer that are shown. */
 const MAX_TOOLS = 64;

@@ -7,7 +7,7 @@ import { imageFormat } from '../../protocol/images.ts';
 import type { Note } from '../../protocol/note.ts';
 import { definedFields, isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
 import { argumentsObject } from '../../protocol/tool-calls/call-arguments.ts';
-import { pageSources, webAction } from '../../protocol/web-pages.ts';
+import { pageSources, webAction } from '../../protocol/tool-calls/web-pages.ts';
 import { BatchReader } from '../../streams/batch-reader.ts';
 import type { AnswerState } from './prompt.ts';
 import { streamError } from './provider-error.ts';

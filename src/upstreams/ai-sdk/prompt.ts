@@ -1,10 +1,10 @@
 /** Writes a conversation of items as the prompt of a language model of the AI SDK. */
 import { ApiError } from '../../protocol/errors.ts';
-import { fileSource } from '../../protocol/file-source.ts';
 import type { Item } from '../../protocol/items.ts';
 import { withExactNumbers } from '../../protocol/json/whole-numbers.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
+import { fileSource } from '../../protocol/responses/file-source.ts';
 import { argumentsObject } from '../../protocol/tool-calls/call-arguments.ts';
 import type { AnsweredToolCall } from '../../protocol/tool-calls/kind.ts';
 import { MessageDraft } from '../responses-input/message-draft.ts';

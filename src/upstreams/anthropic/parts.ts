@@ -1,7 +1,7 @@
 /** Writes the parts of messages and tool outputs as content blocks. */
 import { ApiError } from '../../protocol/errors.ts';
-import { type FileSource, fileSource } from '../../protocol/file-source.ts';
 import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
+import { type FileSource, fileSource } from '../../protocol/responses/file-source.ts';
 
 /** A content block; its fields are the API's. */
 export type Block = JsonObject & { readonly type: string };

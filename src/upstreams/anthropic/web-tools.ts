@@ -4,7 +4,7 @@ import type { ModelEvent } from '../../protocol/events.ts';
 import type { WebAction } from '../../protocol/items.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
-import { pageSources } from '../../protocol/web-pages.ts';
+import { pageSources } from '../../protocol/tool-calls/web-pages.ts';
 import type { Block } from './parts.ts';
 
 /** The action of one of the tools, and the type of its result block. */

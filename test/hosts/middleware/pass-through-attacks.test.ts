@@ -261,6 +261,47 @@ describe('[E-07] methods', () => {
   });
 });
 
+describe('[E-07] a client that leaves', () => {
+  /** What the model server sees of the request when its client leaves after the first bytes have arrived there. */
+  async function seen(path: string, headers: Readonly<Record<string, string>>, begin: string): Promise<string> {
+    let arrived: () => void = () => {};
+    const arrival = new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+    let end: (how: string) => void = () => {};
+    const ended = new Promise<string>((resolve) => {
+      end = resolve;
+    });
+    const server = await serving((req, res) => {
+      let isWhole = false;
+      req.once('end', () => {
+        isWhole = true;
+      });
+      req.once('data', arrived).on('error', () => {});
+      res.once('close', () => end(isWhole ? 'whole, and cut off' : 'cut off'));
+    });
+    const upstream = chatCompletionsUpstream({ baseURL: server.url, retries: 0 });
+    closers.unshift(() => upstream.close());
+    const { url } = await start({ upstream });
+    const req = ask({ port: new URL(url).port, method: 'POST', path: `/v1${path}`, headers }).on('error', () => {});
+    req.write(begin);
+    await arrival;
+    req.destroy();
+    return ended;
+  }
+
+  it('takes an upload with it, which does not look whole', async () => {
+    const form = { 'content-type': 'multipart/form-data; boundary=b' };
+    const begin = `--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nw\r\n--b\r\n${' '.repeat(300)}`;
+    expect(await seen('/audio/transcriptions', form, begin)).toBe('cut off');
+  });
+
+  it('ends the request before its answer has begun', async () => {
+    const headers = { 'content-type': 'application/json', 'content-length': String(BODY.length) };
+    expect(await seen('/embeddings', headers, BODY)).toBe('whole, and cut off');
+  });
+});
+
 describe('[E-07] a body without end', () => {
   const PIECE = Buffer.alloc(64 * 1024, 'x');
   const ALL = 64e6;

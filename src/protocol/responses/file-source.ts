@@ -1,6 +1,6 @@
 /** Where a part of a message that is a file has its bytes, or its address. */
-import { dataInURL } from './file-data.ts';
-import { isRecord, type JsonObject, plainText } from './record.ts';
+import { dataInURL } from '../file-data.ts';
+import { isRecord, type JsonObject, plainText } from '../record.ts';
 
 /** A file: its bytes in base64, or its address, which may be no URL. */
 export type FileSource =

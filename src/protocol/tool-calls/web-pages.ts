@@ -1,6 +1,6 @@
 /** What the web tools of model servers and providers looked at. */
-import type { UrlSource, WebAction } from './items.ts';
-import { type JsonObject, plainText, recordsIn } from './record.ts';
+import type { UrlSource, WebAction } from '../items.ts';
+import { type JsonObject, plainText, recordsIn } from '../record.ts';
 
 /** The most pages of one search that are shown. */
 const MAX_SOURCES = 100;
