@@ -233,8 +233,9 @@ export class ContainerKeeper implements Containers {
       return record;
     }
     checkTerms(this.runtime, wanted);
-    if (record) await slot.container?.close();
-    else await this.makeRoom(key.scope);
+    // What ran in one that has expired, or that another process has deleted, is not found by what begins under its id.
+    await slot.container?.close();
+    if (!record) await this.makeRoom(key.scope);
     const anew = this.newRecord(key, 'tool', { name: 'auto', ...wanted });
     await this.shelf.put(anew);
     return this.seen(anew);

@@ -68,6 +68,22 @@ describe('the inspector', () => {
     ]);
   });
 
+  it('[E-05] shows those of several runtimes', async () => {
+    const others = containers({ runtime: javascriptRuntime() });
+    const own = containers({ runtime: javascriptRuntime() });
+    const app = await startInspected({ containers: [own, others] });
+    for (const [id, each] of Object.entries({ cntr_a: own, cntr_b: others }))
+      await each.run({ scope: 's', id }, "write('a.txt', 'x')", [], new AbortController().signal);
+    const { containers: seen } = (await app.seen('containers')) as { readonly containers: readonly unknown[] };
+    const files = [{ name: 'a.txt' }];
+    expect(seen).toMatchObject([
+      { id: 'cntr_b', files },
+      { id: 'cntr_a', files },
+    ]);
+    await app.close();
+    await Promise.all([own.close(), others.close()]);
+  });
+
   it('[E-05] says that it has no containers, unless its option is set', async () => {
     const app = await startInspected();
     expect([await app.seen('containers'), (await app.seen('about')).hasContainers]).toEqual([

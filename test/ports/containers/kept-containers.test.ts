@@ -213,6 +213,18 @@ describe('containers in a store of files', () => {
     ]);
     await two.kept.close();
   });
+
+  it('[E-01] are shared by two runtimes: each finds the files of the other, and nothing of what is deleted there', async () => {
+    const storage = memoryFiles();
+    const [one, two] = [setUp({ storage }), setUp({ storage })];
+    const key = await one.kept.create('s', { name: 'n' });
+    await one.run(key.id, "write('a.txt', 'one')");
+    expect(await two.run(key.id, "x = 1; write('b.txt', read('a.txt') + '!')")).toMatchObject({ restored: 1 });
+    expect(await one.run(key.id, "read('b.txt')")).toMatchObject({ result: 'one!', fresh: false });
+    await one.kept.remove(key);
+    expect(await two.run(key.id, 'names() + typeof x')).toMatchObject({ result: 'undefined', fresh: true });
+    await Promise.all([one.kept.close(), two.kept.close()]);
+  });
 });
 
 describe('containers in memory', () => {
