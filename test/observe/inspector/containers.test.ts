@@ -36,6 +36,7 @@ describe('the inspector', () => {
         lastActiveAt: expect.any(Number),
         expiresAfterMs: 1_200_000,
         network: 'disabled',
+        domains: [],
         memoryLimit: null,
         fileCount: 1,
         bytes: 4,

@@ -33,6 +33,7 @@ async function oneContainer({ containers, scope, id }: KeptUse, runs: readonly K
     lastActiveAt: container?.lastActiveAt ?? null,
     expiresAfterMs: container?.expiresAfterMs ?? null,
     network: container?.networkPolicy.type ?? null,
+    domains: container?.networkPolicy.allowedDomains ?? [],
     memoryLimit: container?.memoryLimit ?? null,
     fileCount: files.length,
     bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
