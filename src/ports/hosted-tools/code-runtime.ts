@@ -81,6 +81,8 @@ export interface CodeRuntime {
   readonly runsCommands?: boolean | undefined;
   /** The memory that each container has at most, in bytes, if it is known. */
   readonly memoryBytes?: number | undefined;
+  /** How many containers there are at most, of which a tenant leaves one to the others; undefined for no bound. */
+  readonly maxContainers?: number | undefined;
   /** The largest file that a container takes, in bytes, if it is known. */
   readonly fileBytes?: number | undefined;
   /** The terms that `create` keeps to; containers with others are refused before they are asked for. Default: none. */

@@ -151,6 +151,7 @@ export function bubblewrapRuntime(options: BubblewrapRuntimeOptions = {}): CodeR
     runsCommands: true,
     memoryBytes: limits.memoryMb * MIB,
     fileBytes: limits.fileBytes,
+    maxContainers,
     keepsTerms: network ? ['allowedDomains'] : [],
     mayReach: (domain) => network?.guard.mayReach(domain) ?? false,
     async create(signal, tenant = '', { allowedDomains } = {}) {

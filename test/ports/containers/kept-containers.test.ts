@@ -53,6 +53,17 @@ describe.each([
     await kept.close();
   });
 
+  it('[E-01] end an idle process where the runtime has no place for another, whatever their own bound', async () => {
+    const runtime = { ...javascriptRuntime(), maxContainers: 3 };
+    const { kept, run } = setUp({ ...storage(), runtime, max: 8, maxPerScope: 8 });
+    for (const id of ['cntr_a', 'cntr_b', 'cntr_c', 'cntr_d']) await run(id, '1');
+    // It leaves one to the others.
+    expect((await kept.usage('s')).running).toBe(2);
+    await run('cntr_e', '1', 't');
+    expect([(await kept.usage('s')).running, (await kept.usage('t')).running]).toEqual([2, 1]);
+    await kept.close();
+  });
+
   it('[E-01] let the longest idle container of a tool make way for a new one, and for files', async () => {
     const { kept, run, names } = setUp({ ...storage(), quota: { containers: 2, bytes: 1000 } });
     for (const id of ['cntr_a', 'cntr_b', 'cntr_c']) await run(id, "write('a.txt', 'x'.repeat(300))");
