@@ -19,7 +19,7 @@ export interface Settings {
   readonly searxngURL: string | undefined;
   /** The embedding model of vector stores; undefined for none. */
   readonly embeddings: Embeddings | undefined;
-  /** Whether models may run Python, in containers. */
+  /** Whether models may run Python and commands, in containers. */
   readonly runsCode: boolean;
 }
 

@@ -7,8 +7,10 @@ import type { Browser, Page } from 'playwright-core';
 import { functionTools, type RouterOptions } from '../../src/index.ts';
 import type { Inspector, InspectorOptions } from '../../src/observe/inspector/index.ts';
 import { textStream, toolCallStream } from '../../src/testing/index.ts';
+import { containers } from '../../src/tools/code-interpreter/index.ts';
 import { type InspectedApp, startInspected } from '../observe/inspector/inspected-app.ts';
 import { describeWith } from '../support/services.ts';
+import { javascriptRuntime } from '../tools/code-interpreter/interpreter.ts';
 import { CHROMIUM, openPage, startBrowser, type WatchedPage } from './browser.ts';
 
 const tools = functionTools({
@@ -47,6 +49,18 @@ function agentTrace(responseId: string, text: string) {
       },
     ],
   };
+}
+
+/** Containers, and a run in one of them whose texts, names and files hold this one. */
+function usedContainers() {
+  const kept = containers({ runtime: { ...javascriptRuntime(), keepsTerms: ['allowedDomains'] } });
+  const networkPolicy = { type: 'allowlist', allowedDomains: ['a.example.com', 'b.example.com'] } as const;
+  async function use(text: string): Promise<void> {
+    const container = await kept.create(tenantOf({ headers: {} }), { name: `work ${text}`, networkPolicy });
+    const code = `const text = ${JSON.stringify(text)}; print('said ' + text); write('of ' + text.slice(0, 60), ''); missing(text)`;
+    await kept.run(container, code, [], new AbortController().signal);
+  }
+  return { kept, use };
 }
 
 const counts = { total: 3, completed: 1, failed: 1 };
@@ -252,8 +266,9 @@ describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
     ['dark', 360],
   ] as const)('[X-10] has no fault that axe finds, in %s mode at %i pixels', async (colorScheme, width) => {
     const view = { colorScheme, viewport: { width, height: 800 } };
+    const { kept, use } = usedContainers();
     const { page, open, fake, post, inspector } = await start(
-      { playground: true, ...jobs },
+      { playground: true, ...jobs, containers: kept },
       { tools, scope: tenantOf },
       view,
     );
@@ -270,6 +285,7 @@ describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
     // Each has another colour.
     for (const tenant of 'abcdefgh') await post({ model: 'fake-model', input: 'Hi' }, { 'x-tenant': tenant });
     inspector.receiveTraces(agentTrace(id, ''));
+    await use('fine');
     for (const place of [
       '',
       'responses/1',
@@ -279,6 +295,7 @@ describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
       'upstreams',
       'traces',
       'jobs',
+      'containers',
       'playground?from=1',
     ]) {
       await open(`#/${place}`);
@@ -337,6 +354,33 @@ describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
         document.body.innerText.includes('\u202e'),
       ]),
     ).toEqual([false, 0, false]);
+  });
+
+  it('[E-05] shows what ran in a container and its files, by the keyboard alone, and hostile texts as text', async () => {
+    const { kept, use } = usedContainers();
+    const { page, open } = await start({ containers: kept }, {}, { viewport: { width: 400, height: 600 } });
+    await open('#/containers');
+    await page.getByText('Nothing has run in a container yet.').waitFor();
+    const hostile = `<img src=x onerror="window.hacked = 1"><script>window.hacked = 1</script>\u202egnp ${'w'.repeat(100_000)}`;
+    await use(hostile);
+    await page.reload();
+    await page.getByText('a.example.com, b.example.com').waitFor();
+    await page.locator('summary').focus();
+    await page.keyboard.press('Enter');
+    const output = page.getByLabel('Output');
+    await output.getByText('said <img src=x').waitFor();
+    await page.getByText('more were not kept.').first().waitFor();
+    await page.getByLabel(/^Files of cntr_/).focus();
+    await page.getByRole('rowheader', { name: /^of <img/ }).waitFor();
+    expect(
+      await page.evaluate(() => [
+        'hacked' in window,
+        document.querySelectorAll('main img, main script').length,
+        document.body.innerText.includes('\u202e'),
+        document.documentElement.scrollWidth > innerWidth,
+      ]),
+    ).toEqual([false, 0, false, false]);
+    await kept.close();
   });
 
   it('[X-10] is used with the keyboard alone', async () => {

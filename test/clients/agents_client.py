@@ -7,6 +7,7 @@ from agents import (
     Agent,
     ApplyPatchResult,
     ApplyPatchTool,
+    CodeInterpreterTool,
     FileSearchTool,
     HostedMCPTool,
     ImageGenerationTool,
@@ -64,7 +65,8 @@ def tools_for(tools, folder, approve):
             {"type": "mcp", **options},
             on_approval_request=None if approve is None else lambda request: {"approve": approve},
         ),
-        "shell": lambda: shell(folder),
+        "code_interpreter": lambda **options: CodeInterpreterTool({"type": "code_interpreter", **options}),
+        "shell": lambda **options: ShellTool(**options) if options else shell(folder),
         "local_shell": lambda: local_shell(folder),
         "apply_patch": lambda: ApplyPatchTool(editor=Editor(folder)),
     }

@@ -306,7 +306,7 @@ for (const code of attempts) {
   const late = new Promise((_, fail) => setTimeout(() => fail(Object.assign(new Error(), { code: 'NEVER' })), 5000).unref());
   try {
     const work = new AsyncFunction('bait', 'require', ...names, code)(bait, require, ...modules);
-    outcomes.push('DONE ' + JSON.stringify(await Promise.race([work, late]) ?? null));
+    outcomes.push('DONE ' + JSON.stringify(await Promise.race([work, late]) ?? null).slice(0, 10_000));
   } catch (error) {
     outcomes.push('REFUSED ' + (error?.cause?.code ?? error?.code ?? error?.name));
   }

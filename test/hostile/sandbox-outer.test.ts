@@ -2,42 +2,15 @@
  * The system's sandbox alone, as if all layers inside it had been broken: any Node program, and any Python with all of
  * Node's objects.
  */
-import { randomUUID } from 'node:crypto';
-import { createSocket } from 'node:dgram';
-import { once } from 'node:events';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { ATTEMPTS } from '../tools/code-interpreter/escapes.ts';
 import { describeSandboxed, runScript } from '../tools/code-interpreter/outer.ts';
 import { PATIENCE } from '../tools/code-interpreter/support.ts';
+import { type HostBait, layBait, UNTOUCHED } from './host-bait.ts';
 import { nakedPython } from './naked-python.ts';
 import { ATTEMPTS_SCRIPT, OUTER_ATTEMPTS, type OuterBait } from './sandbox-outer-attempts.ts';
 import { tally } from './tally.ts';
 
 const { tried } = tally('the sandbox of the system, alone');
-
-const canary = `canary-${randomUUID()}`;
-const folder = mkdtempSync(join(tmpdir(), 'bait-'));
-const bait: OuterBait & { port: number } = {
-  file: join(folder, 'file'),
-  socket: join(folder, 'socket'),
-  program: join(folder, 'program'),
-  abstract: `bait-${randomUUID()}`,
-  port: 0,
-  pid: process.pid,
-};
-let reached = 0;
-const servers = ['tcp', 'path', 'abstract'].map(() =>
-  createServer((socket) => {
-    reached += 1;
-    socket.on('error', () => {}).end(canary);
-  }),
-);
-const datagrams = createSocket('udp4').on('message', () => {
-  reached += 1;
-});
 
 /** Attempts that need Node's objects in Python: the sandbox must refuse each. */
 const NAKED: readonly ((bait: OuterBait) => string)[] = [
@@ -55,45 +28,19 @@ const NAKED: readonly ((bait: OuterBait) => string)[] = [
 ];
 
 describeSandboxed('the sandbox of the system', () => {
+  let bait: HostBait;
   beforeAll(async () => {
-    process.env.CANARY = canary;
-    // A careless host: everybody may read, write, connect and run.
-    writeFileSync(bait.file, canary, { mode: 0o666 });
-    writeFileSync(bait.program, `#!/bin/sh\necho ${canary}\n`, { mode: 0o777 });
-    chmodSync(folder, 0o777);
-    const [tcp, path, abstract] = servers;
-    tcp?.listen(0);
-    path?.listen({ path: bait.socket, readableAll: true, writableAll: true });
-    abstract?.listen(`\0${bait.abstract}`);
-    await Promise.all(servers.filter((server) => !server.listening).map((server) => once(server, 'listening')));
-    bait.port = portOf(servers[0]?.address());
-    datagrams.bind(bait.port, '127.0.0.1');
-    await once(datagrams, 'listening');
+    bait = await layBait();
   });
-
-  afterAll(async () => {
-    delete process.env.CANARY;
-    for (const server of servers) server.close();
-    datagrams.close();
-    rmSync(folder, { recursive: true });
-  });
-
-  /** Asserts that nothing of the host was reached, whatever the outcome says. */
-  function untouched(text: string): void {
-    expect([text.includes(canary), reached, readFileSync(bait.file, 'utf8'), existsSync(`${bait.file}.new`)]).toEqual([
-      false,
-      0,
-      canary,
-      false,
-    ]);
-  }
+  afterAll(() => bait.close());
+  const untouched = (text: string) => expect(bait.touched(text)).toEqual(UNTOUCHED);
 
   it.each(Object.keys(OUTER_ATTEMPTS))(
     '[F-01] confines a program with all of Node: %s',
     async (group) => {
       const attempts = OUTER_ATTEMPTS[group] ?? [];
       const codes = JSON.stringify(attempts.map(([, code]) => code));
-      const { stdout, stderr } = await runScript(ATTEMPTS_SCRIPT, JSON.stringify(bait), codes);
+      const { stdout, stderr } = await runScript(ATTEMPTS_SCRIPT, JSON.stringify(bait.bait), codes);
       untouched(`${stdout}${stderr}`);
       // The cast: the script prints a list of texts.
       const outcomes = JSON.parse(`${stdout}`) as readonly string[];
@@ -115,7 +62,7 @@ describeSandboxed('the sandbox of the system', () => {
         ([name, , outcome]) =>
           !/lost|MemoryError|OverflowError|SystemExit/.test(outcome.source) && !name.includes('flood'),
       );
-      const codes = [...escapes.map(([, code]) => code(bait)), ...NAKED.map((code) => code(bait))];
+      const codes = [...escapes.map(([, code]) => code(bait.bait)), ...NAKED.map((code) => code(bait.bait))];
       const outcomes = await nakedPython(codes);
       untouched(JSON.stringify(outcomes));
       expect(outcomes.length).toBe(codes.length);
@@ -127,7 +74,3 @@ describeSandboxed('the sandbox of the system', () => {
     PATIENCE,
   );
 });
-
-function portOf(address: string | AddressInfo | null | undefined): number {
-  return typeof address === 'object' && address ? address.port : 0;
-}

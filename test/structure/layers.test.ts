@@ -44,8 +44,8 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   'tools/code-interpreter': [],
   'tools/documents': [],
   'tools/image-generation': [],
-  // Its sandbox is that of code, with another filter and other programs.
-  'tools/shell': ['tools/code-interpreter'],
+  // Its sandbox is that of code, with another filter and other programs; what its commands reach is checked by the guard.
+  'tools/shell': ['tools/code-interpreter', 'tools/egress'],
   'tools/skills': [],
   // Pages that a model opens are reached through the guard.
   'tools/web-search': ['tools/egress'],

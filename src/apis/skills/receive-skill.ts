@@ -1,11 +1,10 @@
 /** Receives the form in which a client uploads a skill. */
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import type { FileUsage } from '../../ports/files/file-store.ts';
+import { allBytes } from '../../ports/files/content.ts';
 import { skillIn } from '../../ports/skills/bundle.ts';
 import type { Skill, SkillFile } from '../../ports/skills/skill-source.ts';
 import { fileTooLarge, formType, maxFormBytes } from '../endpoint/forms/multipart.ts';
 import { type IncomingFile, NO_BYTES, receiveFiles } from '../endpoint/forms/upload-form.ts';
-import type { UploadSlot } from '../endpoint/forms/upload-slots.ts';
 import type { SkillsSettings } from './settings.ts';
 
 /** A skill that has arrived, and the fields beside it. */
@@ -30,7 +29,8 @@ export async function receiveSkill(request: EndpointRequest, settings: SkillsSet
     let fields: ReadonlyMap<string, string> = new Map();
     const read = async (file: IncomingFile): Promise<SkillFile & { readonly type: string }> => {
       fields = file.fields;
-      return { path: file.filename, type: file.contentType, data: await wholeFile(file, slot, stored) };
+      const data = await allBytes(file.content, Number.POSITIVE_INFINITY, (bytes) => slot.count(bytes, stored));
+      return { path: file.filename, type: file.contentType, data };
     };
     const place = { part: SKILL_PARAM, signal: slot.signal } as const;
     const sent = await receiveFiles(request.bytes ?? NO_BYTES, formParser(type), limits.forms, read, place);
@@ -42,13 +42,4 @@ export async function receiveSkill(request: EndpointRequest, settings: SkillsSet
   } finally {
     slot.end();
   }
-}
-
-async function wholeFile(file: IncomingFile, slot: UploadSlot, stored: FileUsage): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of file.content) {
-    slot.count(piece.byteLength, stored);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces);
 }

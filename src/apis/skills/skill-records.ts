@@ -11,8 +11,9 @@ import {
   fromFiles,
   type StoredFile,
 } from '../../ports/files/file-store.ts';
+import { OneAtATime } from '../../ports/queues/one-at-a-time.ts';
 import { isUntracked } from '../../ports/scope.ts';
-import type { ResponseKey } from '../../ports/store.ts';
+import { type ResponseKey, storeKey } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isObjectId, newObjectId, quoteId } from '../../protocol/ids.ts';
 import type { SkillLimits } from './limits.ts';
@@ -65,7 +66,7 @@ export class SkillRecords {
   private readonly files: FileStore;
   private readonly limits: SkillLimits;
   /** The changes that run in this process, by skill: they wait for each other. */
-  private readonly changes = new Map<string, Promise<unknown>>();
+  private readonly changes = new OneAtATime();
 
   constructor(files: FileStore, limits: SkillLimits) {
     this.files = files;
@@ -132,15 +133,7 @@ export class SkillRecords {
     key: ResponseKey,
     edit: (skill: StoredSkill) => StoredSkill | undefined,
   ): Promise<StoredSkill | undefined> {
-    const name = JSON.stringify([key.scope, key.id]);
-    const before = this.changes.get(name) ?? Promise.resolve();
-    const change = before.catch(() => {}).then(() => this.changeAlone(key, edit));
-    this.changes.set(name, change);
-    try {
-      return await change;
-    } finally {
-      if (this.changes.get(name) === change) this.changes.delete(name);
-    }
+    return this.changes.run(storeKey(key), () => this.changeAlone(key, edit));
   }
 
   /** Stores the zip of a version; returns the id of its file. Throws `file_quota_exceeded` and `store_error`. */

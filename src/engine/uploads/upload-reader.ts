@@ -1,4 +1,5 @@
 /** Reads the uploaded files that one request names, within one limit. */
+import { allBytes } from '../../ports/files/content.ts';
 import { type FileStore, fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { isUntracked } from '../../ports/scope.ts';
@@ -62,22 +63,16 @@ export class UploadReader {
     if (!file) return undefined;
     this.count(file, param);
     const bytes = await fromFiles(() => this.files.read(key));
-    return bytes && { file, content: await fromFiles(() => this.readAll(bytes)) };
+    // Its length is counted already.
+    const read = (content: AsyncIterable<Uint8Array>) =>
+      allBytes(content, Number.POSITIVE_INFINITY, () => this.signal.throwIfAborted());
+    return bytes && { file, content: await fromFiles(() => read(bytes)) };
   }
 
   private count({ id, bytes }: StoredFile, param: string): void {
     this.bytes += bytes;
     if (this.bytes > this.limit)
       throw requestTooLarge(`with '${id}', its files have more than ${this.limit} bytes together`, param);
-  }
-
-  private async readAll(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
-    const pieces: Uint8Array[] = [];
-    for await (const piece of bytes) {
-      this.signal.throwIfAborted();
-      pieces.push(piece);
-    }
-    return Buffer.concat(pieces);
   }
 }
 

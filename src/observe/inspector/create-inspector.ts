@@ -58,7 +58,7 @@ export function createInspector<Req extends IncomingMessage = IncomingMessage>(
   );
   // Whatever the host removes from items may be in these texts, too.
   const characters = settings.redact ? 0 : settings.bodyCharacters;
-  const uses = settings.containers && new ContainerUses(settings.containers, characters);
+  const uses = settings.containers.length > 0 ? new ContainerUses(settings.containers, characters) : undefined;
   return {
     receiveTraces: (batch) => traces.add(batch),
     observe: (routerOptions) => observer.observe(routerOptions),

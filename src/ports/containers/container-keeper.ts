@@ -1,5 +1,6 @@
 /** Keeps the containers of all scopes: their records and files on a shelf, and a process for each that is in use. */
 
+import { isDeepStrictEqual } from 'node:util';
 import { ApiError } from '../../protocol/errors.ts';
 import { newObjectId, quoteId } from '../../protocol/ids.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
@@ -228,13 +229,20 @@ export class ContainerKeeper implements Containers {
   /** The record of a container that is used, which begins anew where there is none, or its time was over. */
   private async opened({ key, wanted }: Work<Run>, slot: ContainerSlot): Promise<ContainerRecord> {
     const record = await this.shelf.get(key);
+    checkTerms(this.runtime, wanted);
     if (record && !isContainerExpired(record, Date.now())) {
       await this.touch(record);
-      return record;
+      const { networkPolicy = record.networkPolicy } = wanted;
+      if (isDeepStrictEqual(networkPolicy, record.networkPolicy)) return record;
+      // Each request says anew what the container that it continues may reach.
+      await slot.container?.close();
+      const changed = { ...record, networkPolicy };
+      await this.shelf.change(changed);
+      return changed;
     }
-    checkTerms(this.runtime, wanted);
-    if (record) await slot.container?.close();
-    else await this.makeRoom(key.scope);
+    // What ran in one that has expired, or that another process has deleted, is not found by what begins under its id.
+    await slot.container?.close();
+    if (!record) await this.makeRoom(key.scope);
     const anew = this.newRecord(key, 'tool', { name: 'auto', ...wanted });
     await this.shelf.put(anew);
     return this.seen(anew);

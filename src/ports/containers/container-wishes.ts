@@ -1,13 +1,25 @@
 /** Reads what a request wants of a container, in OpenAI's words. */
+import { ApiError } from '../../protocol/errors.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { MemoryLimit, NetworkPolicy } from './container.ts';
 import type { ContainerWishes } from './containers.ts';
 
+/** The wish of a request that says nothing of a network: a container that it continues must not have one either. */
+export const NO_NETWORK: ContainerWishes = { networkPolicy: { type: 'disabled' } };
+
 /** OpenAI's amounts of memory. */
 export const MEMORY_LIMITS: readonly MemoryLimit[] = ['1g', '4g', '16g', '64g'];
 
-/** The wishes in an object such as `{ type: 'auto', memory_limit: '4g' }`; what is none of them is left out. */
-export function readWishes({ memory_limit, network_policy }: JsonObject): ContainerWishes {
+/**
+ * The wishes in an object such as `{ type: 'auto', memory_limit: '4g' }`, which is the field `at` of a request; what is none of them is left
+ * out. Throws `unsupported_parameter` for secrets, which nothing here would keep from the code.
+ */
+export function readWishes({ memory_limit, network_policy }: JsonObject, at = ''): ContainerWishes {
+  const { domain_secrets: secrets } = isRecord(network_policy) ? network_policy : {};
+  if (secrets !== undefined && secrets !== null && !(Array.isArray(secrets) && secrets.length === 0)) {
+    const message = 'The containers of this server insert no secrets into requests.';
+    throw new ApiError('unsupported_parameter', message, { param: `${at}network_policy.domain_secrets` });
+  }
   const memoryLimit = MEMORY_LIMITS.find((limit) => limit === memory_limit);
   const networkPolicy = readNetworkPolicy(network_policy);
   return { ...(memoryLimit ? { memoryLimit } : {}), ...(networkPolicy ? { networkPolicy } : {}) };
@@ -18,5 +30,5 @@ function readNetworkPolicy(policy: unknown): NetworkPolicy | undefined {
   // Whatever is not plainly disabled must be kept to, or refused.
   if (policy.type === 'disabled') return { type: 'disabled' };
   const domains = Array.isArray(policy.allowed_domains) ? policy.allowed_domains : [];
-  return { type: 'allowlist', allowedDomains: domains.filter((domain) => typeof domain === 'string') };
+  return { type: 'allowlist', allowedDomains: domains.map((domain) => String(domain).toLowerCase()) };
 }

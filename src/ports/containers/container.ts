@@ -9,7 +9,7 @@ export type ContainerKey = ResponseKey;
 export interface NetworkPolicy {
   /** `disabled`: nothing. `allowlist`: the domains that are named. */
   readonly type: 'disabled' | 'allowlist';
-  /** The domains of an `allowlist`, their subdomains included. */
+  /** The domains of an `allowlist`, without those below them. */
   readonly allowedDomains?: readonly string[] | undefined;
 }
 

@@ -16,7 +16,7 @@ export interface ContainersOptions {
   readonly runtime: CodeRuntime;
   /** How long an unused container is kept, in milliseconds, unless its client says otherwise; a process is never kept for longer. Default: 20 minutes. */
   readonly idleMs?: number | undefined;
-  /** Maximum number of processes: the least recently used ends, and its files stay; if all run, calls wait. Default: 8. */
+  /** Maximum number of processes, at most `maxContainers` of the runtime: the least recently used ends, and its files stay; if all run, calls wait. Default: 8. */
   readonly max?: number | undefined;
   /** The same for each scope. Default: 4. */
   readonly maxPerScope?: number | undefined;
@@ -62,8 +62,12 @@ export function containers(options: ContainersOptions): Containers {
 
 /** The same for the function `owner`, which has checked its options. */
 function makeContainers(owner: string, options: ContainersOptions): Containers {
-  const { runtime, idleMs = 20 * 60_000, max = 8, maxPerScope = 4, quota, storage } = options;
+  const { runtime, idleMs = 20 * 60_000, quota, storage } = options;
   if (runtime === undefined) throw new TypeError(`${owner}: runtime must be a CodeRuntime, got undefined`);
+  // More than the runtime has would wait for it, while idle ones have its places.
+  const { maxContainers: places = Number.POSITIVE_INFINITY } = runtime;
+  const max = Math.min(options.max ?? 8, places);
+  const maxPerScope = Math.min(options.maxPerScope ?? 4, Math.max(places - 1, 1));
   const limits = containerBounds(owner, quota, runtime);
   const { memoryBytes: maxBytes, memoryContainers: maxContainers } = limits;
   const made: Containers = new ContainerKeeper({

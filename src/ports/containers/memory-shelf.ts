@@ -53,6 +53,11 @@ export class MemoryShelf implements ContainerShelf {
     this.tenants.set(record.scope, (this.tenants.get(record.scope) ?? new Set()).add(record.id));
   }
 
+  async change(record: ContainerRecord): Promise<void> {
+    const entry = this.entries.get(storeKey(record));
+    if (entry) entry.record = record;
+  }
+
   async get(key: ContainerKey): Promise<ContainerRecord | undefined> {
     return this.entries.get(storeKey(key))?.record;
   }

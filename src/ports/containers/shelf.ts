@@ -8,6 +8,8 @@ export interface ContainerShelf {
   readonly isDurable: boolean;
   /** Keeps a record, without files of an earlier container with the same id. */
   put(record: ContainerRecord): Promise<void>;
+  /** Replaces the record, and keeps the files. */
+  change(record: ContainerRecord): Promise<void>;
   get(key: ContainerKey): Promise<ContainerRecord | undefined>;
   /** All of the tenant's, oldest first. */
   list(scope: string): Promise<readonly ContainerRecord[]>;

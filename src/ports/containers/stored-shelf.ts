@@ -46,16 +46,12 @@ export class StoredShelf implements ContainerShelf {
 
   async put(record: ContainerRecord): Promise<void> {
     await this.delete(record);
-    const { scope, createdAt, lastActiveAt: _, ...rest } = record;
-    const content = inOnePiece(Buffer.from(JSON.stringify(rest)));
-    await this.putStored(scope, {
-      id: recordKey(record).id,
-      createdAt,
-      content,
-      purpose: RECORD,
-      filename: record.id,
-      maxBytes: Number.MAX_SAFE_INTEGER,
-    });
+    await this.putRecord(record);
+  }
+
+  async change(record: ContainerRecord): Promise<void> {
+    await fromFiles(() => this.store.delete(recordKey(record)));
+    await this.putRecord(record);
   }
 
   async get(key: ContainerKey): Promise<ContainerRecord | undefined> {
@@ -131,6 +127,19 @@ export class StoredShelf implements ContainerShelf {
     const records = [...(await this.listStored(scope, RECORD)), ...(await this.listStored(scope, ACTIVITY))];
     const { files: count, bytes: length } = sumFileUsage(records);
     return { files: files - count, bytes: bytes - length };
+  }
+
+  private async putRecord(record: ContainerRecord): Promise<void> {
+    const { scope, createdAt, lastActiveAt: _, ...rest } = record;
+    const content = inOnePiece(Buffer.from(JSON.stringify(rest)));
+    await this.putStored(scope, {
+      id: recordKey(record).id,
+      createdAt,
+      content,
+      purpose: RECORD,
+      filename: record.id,
+      maxBytes: Number.MAX_SAFE_INTEGER,
+    });
   }
 
   /** Oldest first. */

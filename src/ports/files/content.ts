@@ -1,11 +1,16 @@
 /** The content of a file, which is a stream, as bytes in one piece and back. */
 
-/** The bytes of a file, up to a limit. Throws a `RangeError` beyond it. */
-export async function allBytes(content: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {
+/** The bytes of a file, up to a limit; `count` is called with the length of each piece. Throws a `RangeError` beyond it, and whatever `count` throws. */
+export async function allBytes(
+  content: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  count?: (bytes: number) => void,
+): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   let length = 0;
   for await (const piece of content) {
     length += piece.byteLength;
+    count?.(piece.byteLength);
     if (length > maxBytes) throw new RangeError(`The file has more than ${maxBytes} bytes.`);
     pieces.push(new Uint8Array(piece));
   }

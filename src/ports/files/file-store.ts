@@ -85,7 +85,7 @@ export interface FileStore {
    * Stores the content piece by piece, so that memory does not grow with the file, and returns the file. When it
    * resolves, every reader sees the whole file; until then, and after a failure or a crash, none sees anything of it.
    * What a failed upload has written is given back. Throws a `StoreError` (`file_quota_exceeded`) if the tenant would have more than the
-   * quota: the check and the store are one step.
+   * quota: the check and the store are one step. Rejects an id that the tenant has already, and keeps the file that has it.
    */
   put(upload: FileUpload): MaybePromise<StoredFile>;
   /** The file without its bytes, or undefined if it is missing. */

@@ -47,7 +47,7 @@ export interface CommandRun extends Pick<CodeRun, 'stdout' | 'stderr' | 'files' 
 export interface ContainerTerms {
   /** The most memory, in bytes. */
   readonly memoryBytes?: number | undefined;
-  /** The only domains that it may reach; undefined for no network. */
+  /** The only domains that it may reach, in lower case and without those below them; undefined for no network. */
   readonly allowedDomains?: readonly string[] | undefined;
 }
 
@@ -81,10 +81,14 @@ export interface CodeRuntime {
   readonly runsCommands?: boolean | undefined;
   /** The memory that each container has at most, in bytes, if it is known. */
   readonly memoryBytes?: number | undefined;
+  /** How many containers there are at most, of which a tenant leaves one to the others; undefined for no bound. */
+  readonly maxContainers?: number | undefined;
   /** The largest file that a container takes, in bytes, if it is known. */
   readonly fileBytes?: number | undefined;
   /** The terms that `create` keeps to; containers with others are refused before they are asked for. Default: none. */
   readonly keepsTerms?: readonly (keyof ContainerTerms)[] | undefined;
+  /** Whether it allows a domain in `allowedDomains`; a container that names another is refused. Default: every domain. */
+  readonly mayReach?: ((domain: string) => boolean) | undefined;
   /**
    * A new container; rejects if none is available. `tenant` is whose it will be, so that a runtime with a bounded number can
    * share them out; the callers without one share theirs.

@@ -16,8 +16,8 @@ import {
   toStoredFile,
 } from '../../ports/files/file-store.ts';
 import { checkOptions, isFunction, milliseconds } from '../../ports/host/options-check.ts';
+import { OneAtATime } from '../../ports/queues/one-at-a-time.ts';
 import type { ResponseKey } from '../../ports/store.ts';
-import { OneAtATime } from '../files/one-at-a-time.ts';
 import { digestText, HOUR_MS } from '../store-parts.ts';
 import { Drafts } from './drafts.ts';
 import { ifAbsent, readBytes, syncFolder, writeWhole } from './file-bytes.ts';
@@ -93,6 +93,9 @@ class DiskFiles implements FileStore {
     const file = toStoredFile(upload, bytes, await this.usage(upload.scope));
     await writeWhole(join(draft, DESCRIPTION), [Buffer.from(JSON.stringify(file))]);
     await mkdir(this.folderOfTenant(file.scope), { recursive: true, mode: 0o700 });
+    // Before its mark, which would end the other file.
+    if (await this.describe(this.folderOf(file)))
+      throw new Error('diskFiles: the tenant has a file of this id already.');
     if (file.expiresAt !== undefined) await this.mark(file, file.expiresAt);
     await rename(draft, this.folderOf(file));
     await syncFolder(this.folderOfTenant(file.scope));

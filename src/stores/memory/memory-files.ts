@@ -65,6 +65,7 @@ class MemoryFiles implements FileStore {
         length += piece.byteLength;
         pieces.push(new Uint8Array(piece));
       }
+      if (this.find(upload)) throw new Error('memoryFiles: the tenant has a file of this id already.');
       const file = toStoredFile(upload, length, sumFileUsage(this.tenantFiles(upload.scope)));
       this.entries.set(storeKey(upload), { file, content: Buffer.concat(pieces) });
       return { ...file };

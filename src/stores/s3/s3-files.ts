@@ -15,9 +15,9 @@ import {
   toStoredFile,
 } from '../../ports/files/file-store.ts';
 import { checkOptions, isFunction, milliseconds } from '../../ports/host/options-check.ts';
+import { OneAtATime } from '../../ports/queues/one-at-a-time.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { OneAtATime } from '../files/one-at-a-time.ts';
 import { HOUR_MS } from '../store-parts.ts';
 import { Bucket, httpStatus, type S3ClientLike } from './bucket.ts';
 import { type Entry, Keys, newPlace, type Place, type Reason } from './keys.ts';
@@ -114,8 +114,11 @@ class S3Files implements FileStore {
 
   /** Writes the description, which makes the file exist. */
   private async finish(upload: FileUpload, place: Place, bytes: number): Promise<StoredFile> {
-    const used = upload.quota ? await this.usage(upload.scope) : { files: 0, bytes: 0 };
-    const file = toStoredFile(upload, bytes, used);
+    const prefix = upload.quota ? this.keys.tenant(upload.scope) : this.keys.folderOf(place);
+    const entries = await this.entries(upload.scope, prefix);
+    if (entries.some(({ file: { id } }) => id === upload.id))
+      throw new Error('s3Files: the tenant has a file of this id already.');
+    const file = toStoredFile(upload, bytes, sumFileUsage(entries.map(({ file: each }) => each)));
     if (file.expiresAt !== undefined) await this.bucket.put(this.keys.mark(file.expiresAt, 'expiry', place), '');
     await this.bucket.put(this.keys.description(place, file), JSON.stringify(file));
     return file;

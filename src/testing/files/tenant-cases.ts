@@ -56,6 +56,24 @@ export const tenantCases: readonly FileCase[] = [
     },
   },
   {
+    name: '[X-14] refuses another file of an id that the tenant has, and keeps the first with its time',
+    async run({ files, clock }) {
+      const content = bytes(50, 1);
+      const key = await putFile(files, content, { id: 'file-1' });
+      const again = { ...key, expiresAt: clock.now() + 60_000 };
+      await assert.rejects(async () => putFile(files, bytes(70, 2), again));
+      clock.advance(7_200_000);
+      // Stores remove at their next chance what has expired.
+      await putFile(files, bytes(1), { id: 'file-2' });
+      assertBytes(await readContent(files, key), content);
+      assert.deepEqual(await listFileIds(files, key.scope), ['file-1']);
+      assert.deepEqual(plainValue(await files.usage(key.scope)), { files: 1, bytes: 50 });
+      assert.equal(await files.delete(key), true);
+      await assertMissing(files, key);
+      assert.deepEqual(plainValue(await files.usage(key.scope)), { files: 0, bytes: 0 });
+    },
+  },
+  {
     name: '[X-14] finds nothing under ids that no file has, whatever characters they contain',
     async run({ files }) {
       const { scope } = await putFile(files, bytes(5), { id: 'x' });

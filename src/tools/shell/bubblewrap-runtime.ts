@@ -1,6 +1,6 @@
 /** Shells in sandboxes of the system: the programs of the host's /usr, and nothing else of it. */
 
-import { existsSync, lstatSync, readlinkSync } from 'node:fs';
+import { existsSync, lstatSync, readlinkSync, realpathSync } from 'node:fs';
 import { CONTAINER_FOLDER } from '../../ports/containers/container.ts';
 import { isFileName } from '../../ports/containers/file-name.ts';
 import { isLogger, type Logger, warner } from '../../ports/host/logger.ts';
@@ -16,12 +16,14 @@ import { jsonIn } from '../../protocol/json/json-text.ts';
 import { definedFields, isRecord } from '../../protocol/record.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { processLimits } from '../code-interpreter/runtimes/pyodide-runtime.ts';
-import { ALONE, probeSandbox } from '../code-interpreter/sandbox/bubblewrap.ts';
+import { ALONE, type Bind, probeSandbox } from '../code-interpreter/sandbox/bubblewrap.ts';
 import { inheritedDescriptors } from '../code-interpreter/sandbox/inherited-descriptors.ts';
 import { resolveIsolation } from '../code-interpreter/sandbox/isolation.ts';
 import type { Launch } from '../code-interpreter/sandbox/launch.ts';
 import { processPool } from '../code-interpreter/sandbox/pool.ts';
 import { type SandboxProcess, sandboxProcess } from '../code-interpreter/sandbox/sandbox-process.ts';
+import { NetworkProxy } from './network/network-proxy.ts';
+import { networkSettings, type ShellNetwork } from './network/shell-network.ts';
 import { shellFilter } from './shell-filter.ts';
 import { SHELL_RUNNER, type ShellQuestion, type ShellRunnerSettings } from './shell-runner.ts';
 
@@ -54,6 +56,8 @@ export interface BubblewrapRuntimeOptions {
   readonly warm?: number | undefined;
   /** Containers at the same time, ready ones included; further calls wait. Default: 8. */
   readonly maxContainers?: number | undefined;
+  /** What the containers of requests with an allow list may reach. Default: nothing, and such requests are refused. */
+  readonly network?: ShellNetwork | undefined;
   /** Receives warnings for the host's log, such as that no container could be kept ready. Default: process warnings. */
   readonly logger?: Logger | false | undefined;
 }
@@ -69,6 +73,10 @@ const WRITABLE = '/mnt';
 /** What the runner itself has: Node's threads, and bubblewrap's process. */
 const OWN_THREADS = 32;
 const MAX_FILES = 50_000;
+/** The way out, as it is seen inside. */
+const PROXY = { path: '/proxy', port: 3128 } as const;
+/** Where systems keep the certificates of the authorities that their programs trust. */
+const AUTHORITIES = ['/etc/ssl/certs/ca-certificates.crt', '/etc/pki/tls/certs/ca-bundle.crt', '/etc/ssl/cert.pem'];
 /** What the runner has to end a command and to read its files. */
 const GRACE_MS = 15_000;
 /** The end of a command that escaped every other limit. */
@@ -95,11 +103,13 @@ export function bubblewrapRuntime(options: BubblewrapRuntimeOptions = {}): CodeR
     limits: isObject,
     warm: wholeNumber(0),
     maxContainers: positiveInteger,
+    network: isObject,
     logger: isLogger,
   });
-  const { limits: given = {}, warm = 0, maxContainers = 8, logger } = options;
+  const { limits: given = {}, warm = 0, maxContainers = 8, network: reach, logger } = options;
   checkOptions(`${OWNER}: limits`, given, amountChecks(LIMITS));
   const limits: ShellLimits = { ...LIMITS, ...definedFields(given) };
+  const network = reach && networkSettings(OWNER, reach);
   const isolation = resolveIsolation('bubblewrap', undefined, OWNER);
   // The cast: that isolation has a program.
   const { program, arch } = isolation as Extract<typeof isolation, { readonly name: 'bubblewrap' }>;
@@ -107,7 +117,7 @@ export function bubblewrapRuntime(options: BubblewrapRuntimeOptions = {}): CodeR
   const filter = shellFilter(arch);
   let probe: Promise<void> | undefined;
 
-  async function start(signal: AbortSignal): Promise<SandboxProcess> {
+  async function start(signal: AbortSignal, proxy?: NetworkProxy): Promise<SandboxProcess> {
     // Success is remembered; a refusal is tested again, because it may change.
     probe ??= probeSandbox(program, [...sandboxArgs(program, limits), '/bin/sh', '-c', 'exit 0'], filter);
     await probe.catch((error: unknown) => {
@@ -115,7 +125,7 @@ export function bubblewrapRuntime(options: BubblewrapRuntimeOptions = {}): CodeR
       throw error;
     });
     signal.throwIfAborted();
-    const process = sandboxProcess(await shellLaunch(program, limits, filter), {
+    const process = sandboxProcess(await shellLaunch(program, limits, filter, proxy), {
       ...processLimits(limits),
       threads: limits.processes + OWN_THREADS,
       inodes: { path: WRITABLE, most: MAX_FILES },
@@ -130,7 +140,7 @@ export function bubblewrapRuntime(options: BubblewrapRuntimeOptions = {}): CodeR
   }
 
   const pool = processPool({
-    start,
+    start: (signal) => start(signal),
     warm: Math.min(warm, maxContainers),
     max: maxContainers,
     onFailure: (error) => warn(`${OWNER}: no container could be kept ready: ${error}`),
@@ -141,13 +151,27 @@ export function bubblewrapRuntime(options: BubblewrapRuntimeOptions = {}): CodeR
     runsCommands: true,
     memoryBytes: limits.memoryMb * MIB,
     fileBytes: limits.fileBytes,
-    create: async (signal, tenant = '') => new ShellContainer(await pool.take(signal, tenant), limits),
+    maxContainers,
+    keepsTerms: network ? ['allowedDomains'] : [],
+    mayReach: (domain) => network?.guard.mayReach(domain) ?? false,
+    async create(signal, tenant = '', { allowedDomains } = {}) {
+      if (!network || !allowedDomains) return new ShellContainer(await pool.take(signal, tenant), limits);
+      const proxy = await NetworkProxy.start(allowedDomains, network);
+      try {
+        const process = await pool.take(signal, tenant, (closing) => start(closing, proxy));
+        process.gone.then(() => proxy.close()).catch(() => {});
+        return new ShellContainer(process, limits, proxy);
+      } catch (error) {
+        await proxy.close();
+        throw error;
+      }
+    },
     close: () => pool.close(),
   };
 }
 
 /** Nothing is writable but one file system in memory, of a limited size. */
-function sandboxArgs(program: string, { diskMb }: ShellLimits): readonly string[] {
+function sandboxArgs(program: string, { diskMb }: ShellLimits, binds: readonly Bind[] = []): readonly string[] {
   const root = ROOT_FOLDERS.filter((path) => existsSync(path)).flatMap((path) =>
     lstatSync(path).isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path],
   );
@@ -157,18 +181,29 @@ function sandboxArgs(program: string, { diskMb }: ShellLimits): readonly string[
     existsSync('/usr/local') ? ['--tmpfs', '/usr/local', '--remount-ro', '/usr/local'] : [],
     existsSync('/etc/alternatives') ? ['--ro-bind', '/etc/alternatives', '/etc/alternatives'] : [],
     existsSync('/etc/ld.so.cache') ? ['--ro-bind', '/etc/ld.so.cache', '/etc/ld.so.cache'] : [],
+    binds.flatMap(([source, place]) => ['--ro-bind', source, place]),
     ['--ro-bind', process.execPath, NODE, '--proc', '/proc', '--dev', '/dev', '--remount-ro', '/dev'],
     ['--size', String(diskMb * MIB), '--tmpfs', WRITABLE, '--dir', CONTAINER_FOLDER, '--dir', `${WRITABLE}/tmp`],
     ['--symlink', `${WRITABLE}/tmp`.slice(1), '/tmp', '--remount-ro', '/', '--chdir', '/', '--'],
   ].flat();
 }
 
-async function shellLaunch(program: string, limits: ShellLimits, filter: Uint8Array): Promise<Launch> {
+async function shellLaunch(
+  program: string,
+  limits: ShellLimits,
+  filter: Uint8Array,
+  proxy?: NetworkProxy,
+): Promise<Launch> {
   const { processes, memoryMb, diskMb, outputBytes, fileBytes, files } = limits;
   // A shell that cannot set a limit runs nothing; it is `-p` in some that `-u` is in others.
   const limit = [
     `ulimit -c 0 && ulimit -d ${memoryMb * 1024} && ulimit -f ${diskMb * 2048} && ulimit -n 256 && ulimit -t ${CPU_SECONDS}`,
     `{ ulimit -u ${processes + OWN_THREADS} 2>/dev/null || ulimit -p ${processes + OWN_THREADS}; }`,
+  ];
+  const authorities = proxy && AUTHORITIES.find((path) => existsSync(path));
+  const binds: readonly Bind[] = [
+    ...(proxy ? [[proxy.path, PROXY.path] as const] : []),
+    ...(authorities ? [[realpathSync(authorities), authorities] as const] : []),
   ];
   const inside: ShellRunnerSettings = {
     folder: CONTAINER_FOLDER,
@@ -176,14 +211,25 @@ async function shellLaunch(program: string, limits: ShellLimits, filter: Uint8Ar
     env: {
       ...{ PATH: '/usr/bin:/usr/sbin:/bin:/sbin', HOME: CONTAINER_FOLDER, USER: 'nobody', LANG: 'C.UTF-8' },
       ...{ TMPDIR: '/tmp', PYTHONDONTWRITEBYTECODE: '1' },
+      ...(proxy ? proxyVariables(authorities) : {}),
     },
+    proxy: proxy ? PROXY : null,
     limits: `${limit.join(' && ')} || exit 126; `,
     ...{ outputBytes, fileBytes, files },
   };
   const node = [NODE, '--no-warnings', '--max-old-space-size=256', '-e', SHELL_RUNNER, JSON.stringify(inside)];
-  const [command = '', ...args] = ['/usr/bin/env', ...sandboxArgs(program, limits).slice(1), ...node];
+  const [command = '', ...args] = ['/usr/bin/env', ...sandboxArgs(program, limits, binds).slice(1), ...node];
   const inherited = await inheritedDescriptors();
   return { command, args, filter, hasFamily: true, diesWithHost: true, ownNetwork: true, inherited };
+}
+
+/** How programs find the way out, and whom they trust there. */
+function proxyVariables(authorities: string | undefined): Readonly<Record<string, string>> {
+  const url = `http://127.0.0.1:${PROXY.port}`;
+  return {
+    ...{ HTTPS_PROXY: url, https_proxy: url, HTTP_PROXY: url, http_proxy: url, NODE_USE_ENV_PROXY: '1' },
+    ...(authorities ? { SSL_CERT_FILE: authorities } : {}),
+  };
 }
 
 /** A container whose commands share files, and nothing else. */
@@ -192,9 +238,12 @@ class ShellContainer implements CodeContainer {
   private readonly limits: ShellLimits;
   private readonly enqueue = serialQueue();
 
-  constructor(process: SandboxProcess, limits: ShellLimits) {
+  private readonly proxy: NetworkProxy | undefined;
+
+  constructor(process: SandboxProcess, limits: ShellLimits, proxy?: NetworkProxy) {
     this.process = process;
     this.limits = limits;
+    this.proxy = proxy;
   }
 
   get alive(): boolean {
@@ -213,7 +262,8 @@ class ShellContainer implements CodeContainer {
     const question: ShellQuestion = { command, timeoutMs: time, outputBytes };
     return untilAborted(signal, () =>
       this.enqueue(async () => {
-        const { texts, files } = await this.ask(question, time + GRACE_MS, signal);
+        this.proxy?.begin();
+        const { texts, files } = await this.ask(question, time + GRACE_MS, signal).finally(() => this.proxy?.end());
         const result = jsonIn(texts.result ?? '');
         if (texts.refused !== undefined || !isRecord(result)) {
           this.process.end();

@@ -1,9 +1,10 @@
 /** OpenAI's shell in a container as a tool that this server runs. */
 
-import type { ContainerFile } from '../../ports/containers/container.ts';
+import type { ContainerFile, NetworkPolicy } from '../../ports/containers/container.ts';
 import { containerExpired } from '../../ports/containers/container-errors.ts';
 import { checkTerms } from '../../ports/containers/container-terms.ts';
-import { readWishes } from '../../ports/containers/container-wishes.ts';
+import { NO_NETWORK, readWishes } from '../../ports/containers/container-wishes.ts';
+import type { ContainerWishes } from '../../ports/containers/containers.ts';
 import {
   type SharedContainersOptions,
   shareContainers,
@@ -49,7 +50,7 @@ const TOOL: ProvidedTool = {
   requestedBy: SHELL,
   description:
     'Runs commands in the shell of a container, one after the other, and returns the output and the exit code of each of them. Files ' +
-    'in its working directory, /mnt/data, stay for the next call; processes do not. There is no network.',
+    'in its working directory, /mnt/data, stay for the next call; processes do not. There is no network, unless it is said here.',
   parameters: SHELL_PARAMETERS,
 };
 
@@ -92,16 +93,28 @@ export function shell(options: ShellOptions = {}): ToolProvider {
     return mounted;
   };
 
+  /** What the container of a request may reach: what the request says of its own, or what its maker said of the one that it names. */
+  const policyIn = async (environment: unknown, scope: string) => {
+    const { type, container_id: id } = isRecord(environment) ? environment : {};
+    if (type !== 'container_reference') return wishesIn(environment).networkPolicy;
+    return (await containers.find({ scope, id: String(id) }))?.networkPolicy;
+  };
+
   return {
     name: SHELL,
     list: () => [TOOL],
     check({ environment }, _request, param) {
       checkEnvironment(environment, `${param}.environment`);
-      checkTerms(runtime, readWishes(environment), `${param}.environment.`);
+      const at = `${param}.environment.`;
+      checkTerms(runtime, readWishes(environment, at), at);
     },
     async about(settings, { scope }, param) {
       const mounted = await skillsIn(settings, scope, param);
-      return mounted.length === 0 ? undefined : skillLines(mounted.map(({ about }) => about)).join('\n');
+      const lines = [
+        ...networkLines(await policyIn(settings.environment, scope)),
+        ...skillLines(mounted.map(({ about }) => about)),
+      ];
+      return lines.length === 0 ? undefined : lines.join('\n');
     },
     async hasContainer(key) {
       const container = await containers.find(key);
@@ -121,7 +134,7 @@ export function shell(options: ShellOptions = {}): ToolProvider {
       const call = {
         key: { scope, id: workspace.container },
         files: brought,
-        wishes: isRecord(settings.environment) ? readWishes(settings.environment) : {},
+        wishes: wishesIn(settings.environment),
         deadline: Date.now() + Math.min(positive(wanted.timeout_ms) ?? maxMs, maxMs),
         characters: Math.min(positive(wanted.max_output_length) ?? outputCharacters, outputCharacters),
       };
@@ -187,7 +200,7 @@ type CommandResult = ShellOutput & {
 interface Call {
   readonly key: { readonly scope: string; readonly id: string };
   readonly files: readonly CodeFile[];
-  readonly wishes: ReturnType<typeof readWishes>;
+  readonly wishes: ContainerWishes;
   /** Milliseconds since the epoch. */
   readonly deadline: number;
 }
@@ -206,6 +219,18 @@ function checkEnvironment(environment: unknown, param: string): asserts environm
     throw new ApiError('missing_required_parameter', `Missing required parameter: '${param}.container_id'.`, {
       param: `${param}.container_id`,
     });
+}
+
+/** A container that a request names has terms of its own. */
+function wishesIn(environment: unknown): ContainerWishes {
+  const isAuto = isRecord(environment) && environment.type === 'container_auto';
+  return isAuto ? { ...NO_NETWORK, ...readWishes(environment) } : {};
+}
+
+function networkLines(policy: NetworkPolicy | undefined): readonly string[] {
+  if (policy?.type !== 'allowlist') return [];
+  const hosts = policy.allowedDomains?.join(', ');
+  return [`Only these hosts can be reached, by HTTPS and through the proxy that HTTPS_PROXY names: ${hosts}.`];
 }
 
 function positive(value: unknown): number | undefined {

@@ -55,6 +55,17 @@ describe('POST /containers', () => {
       'unsupported_parameter',
       'network_policy',
     ],
+    [
+      'secrets for domains',
+      {
+        network_policy: {
+          ...{ type: 'allowlist', allowed_domains: ['example.com'] },
+          domain_secrets: [{ domain: 'example.com', name: 'KEY', value: 'hunter2' }],
+        },
+      },
+      'unsupported_parameter',
+      'network_policy.domain_secrets',
+    ],
     ['an unknown policy', { network_policy: { type: 'open' } }, 'invalid_value', 'network_policy.type'],
     [
       'an empty list of domains',

@@ -36,6 +36,7 @@ describe('the inspector', () => {
         lastActiveAt: expect.any(Number),
         expiresAfterMs: 1_200_000,
         network: 'disabled',
+        domains: [],
         memoryLimit: null,
         fileCount: 1,
         bytes: 4,
@@ -66,6 +67,22 @@ describe('the inspector', () => {
     expect(redacted.view.containers).toMatchObject([
       { runs: [{ input: { text: '', cut: code.length }, stdout: { text: '', cut: 1_000_001 } }] },
     ]);
+  });
+
+  it('[E-05] shows those of several runtimes', async () => {
+    const others = containers({ runtime: javascriptRuntime() });
+    const own = containers({ runtime: javascriptRuntime() });
+    const app = await startInspected({ containers: [own, others] });
+    for (const [id, each] of Object.entries({ cntr_a: own, cntr_b: others }))
+      await each.run({ scope: 's', id }, "write('a.txt', 'x')", [], new AbortController().signal);
+    const { containers: seen } = (await app.seen('containers')) as { readonly containers: readonly unknown[] };
+    const files = [{ name: 'a.txt' }];
+    expect(seen).toMatchObject([
+      { id: 'cntr_b', files },
+      { id: 'cntr_a', files },
+    ]);
+    await app.close();
+    await Promise.all([own.close(), others.close()]);
   });
 
   it('[E-05] says that it has no containers, unless its option is set', async () => {

@@ -53,6 +53,17 @@ describe.each([
     await kept.close();
   });
 
+  it('[E-01] end an idle process where the runtime has no place for another, whatever their own bound', async () => {
+    const runtime = { ...javascriptRuntime(), maxContainers: 3 };
+    const { kept, run } = setUp({ ...storage(), runtime, max: 8, maxPerScope: 8 });
+    for (const id of ['cntr_a', 'cntr_b', 'cntr_c', 'cntr_d']) await run(id, '1');
+    // It leaves one to the others.
+    expect((await kept.usage('s')).running).toBe(2);
+    await run('cntr_e', '1', 't');
+    expect([(await kept.usage('s')).running, (await kept.usage('t')).running]).toEqual([2, 1]);
+    await kept.close();
+  });
+
   it('[E-01] let the longest idle container of a tool make way for a new one, and for files', async () => {
     const { kept, run, names } = setUp({ ...storage(), quota: { containers: 2, bytes: 1000 } });
     for (const id of ['cntr_a', 'cntr_b', 'cntr_c']) await run(id, "write('a.txt', 'x'.repeat(300))");
@@ -212,6 +223,18 @@ describe('containers in a store of files', () => {
       { files: 0, bytes: 0 },
     ]);
     await two.kept.close();
+  });
+
+  it('[E-01] are shared by two runtimes: each finds the files of the other, and nothing of what is deleted there', async () => {
+    const storage = memoryFiles();
+    const [one, two] = [setUp({ storage }), setUp({ storage })];
+    const key = await one.kept.create('s', { name: 'n' });
+    await one.run(key.id, "write('a.txt', 'one')");
+    expect(await two.run(key.id, "x = 1; write('b.txt', read('a.txt') + '!')")).toMatchObject({ restored: 1 });
+    expect(await one.run(key.id, "read('b.txt')")).toMatchObject({ result: 'one!', fresh: false });
+    await one.kept.remove(key);
+    expect(await two.run(key.id, 'names() + typeof x')).toMatchObject({ result: 'undefined', fresh: true });
+    await Promise.all([one.kept.close(), two.kept.close()]);
   });
 });
 

@@ -129,9 +129,10 @@ describeWith(PYTHON, 'Python')('[B-39] containerRuntime, over Python of this mac
   });
 });
 
-/** The real thing, where there is a daemon. */
-const REAL_IMAGE = 'python:3.13-slim';
-const real = ['docker', 'podman'].find((program) => spawnSync(program, ['info']).status === 0);
+/** The real thing, where Docker or Podman runs; `CONTAINER_PROGRAM` and `CONTAINER_IMAGE` name others, such as an image that is there. */
+const { CONTAINER_PROGRAM = 'docker', CONTAINER_IMAGE } = process.env;
+const REAL_IMAGE = CONTAINER_IMAGE ?? 'python:3.13-slim';
+const real = [CONTAINER_PROGRAM, 'podman'].find((program) => spawnSync(program, ['info']).status === 0);
 const describeReal = real
   ? describe
   : (name: string, body: () => void) =>
@@ -139,10 +140,25 @@ const describeReal = real
 
 describeReal('[B-39] containerRuntime, over a daemon', () => {
   beforeAll(() => {
-    spawnSync(real ?? '', ['pull', REAL_IMAGE]);
+    if (CONTAINER_IMAGE === undefined) spawnSync(real ?? '', ['pull', REAL_IMAGE]);
   }, PATIENCE);
   const runtime = () => containerRuntime({ image: REAL_IMAGE, program: real, warm: 0 });
   codeRuntimeContract({ it: slowly, describe, create: () => ({ runtime: runtime() }) });
+
+  slowly('[E-02] runs commands as nobody, which reach no network, and end with all that they start', async () => {
+    const all = runtime();
+    const container = await all.create(NEVER);
+    const exec = (command: string, timeoutMs?: number) => container.exec?.({ command, timeoutMs }, NEVER);
+    const first = await exec('id -u; echo out > a.txt; echo x > /x; cat < /dev/tcp/1.1.1.1/80; exit 3');
+    const late = await exec('(setsid sleep 300 &) ; sleep 300', 1000);
+    const after = await exec('cat a.txt');
+    await all.close();
+    expect([first, late?.exitCode, after]).toMatchObject([
+      { stdout: '65534\n', exitCode: 3, files: [{ name: 'a.txt' }] },
+      undefined,
+      { stdout: 'out\n', exitCode: 0 },
+    ]);
+  });
 
   slowly('[F-01] reaches no network, writes nowhere else, and is nobody', async () => {
     const all = runtime();

@@ -83,6 +83,26 @@ function taking(pool: Pool, signal: AbortSignal = NEVER(), tenant = 'one') {
 }
 
 describe('processPool', () => {
+  it('[E-01] starts one of another kind in the place of one that is kept ready, and keeps none of a caller who has left', async () => {
+    const { pool, counts, load } = poolOf({ warm: 1, max: 1 });
+    await load();
+    const ended: string[] = [];
+    const own = (name: string) => async () => fakeProcess(() => ended.push(name));
+    const process = await pool.take(NEVER(), 'one', own('first'));
+    expect([counts, ended]).toEqual([{ live: 0, most: 1, started: 1 }, []]);
+    process.end();
+    await settled();
+    const leaving = new AbortController();
+    const taken = pool.take(leaving.signal, 'one', async () => {
+      leaving.abort(new Error('left'));
+      return own('second')();
+    });
+    await expect(taken).rejects.toThrow('left');
+    await settled();
+    expect(ended).toEqual(['first', 'second']);
+    await pool.close();
+  });
+
   it('[T-11] never has more processes than it may, and serves everyone in the end', async () => {
     const plan = fc.record({
       warm: fc.nat(3),

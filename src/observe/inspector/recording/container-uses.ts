@@ -19,20 +19,20 @@ export interface KeptUse extends Pick<ContainerUse, 'scope' | 'id' | 'at' | 'dur
   readonly result: BoundedText;
   readonly error: BoundedText;
   readonly files: readonly string[];
+  /** Those in which it ran. */
+  readonly containers: WatchedContainers;
 }
 
 /** The last runs of the containers that it watches. */
 export class ContainerUses {
-  readonly containers: WatchedContainers;
   private readonly uses: KeptUse[] = [];
-  private readonly stop: () => void;
+  private readonly stops: readonly (() => void)[];
   private readonly maxCharacters: number;
 
   /** `characters` is how much is kept of each text; it is never more than a few thousand. */
-  constructor(containers: WatchedContainers, characters: number) {
-    this.containers = containers;
+  constructor(watched: readonly WatchedContainers[], characters: number) {
     this.maxCharacters = Math.min(characters, MAX_CHARACTERS);
-    this.stop = containers.watch((use) => this.add(use));
+    this.stops = watched.map((containers) => containers.watch((use) => this.add(use, containers)));
   }
 
   get newestFirst(): readonly KeptUse[] {
@@ -40,11 +40,11 @@ export class ContainerUses {
   }
 
   close(): void {
-    this.stop();
+    for (const stop of this.stops) stop();
     this.uses.length = 0;
   }
 
-  private add({ scope, id, at, durationMs, kind, files, ...texts }: ContainerUse): void {
+  private add({ scope, id, at, durationMs, kind, files, ...texts }: ContainerUse, containers: WatchedContainers): void {
     if (this.uses.length === MAX_USES) this.uses.shift();
     const kept = {
       input: this.bounded(texts.input),
@@ -53,7 +53,7 @@ export class ContainerUses {
       result: this.bounded(texts.result ?? ''),
       error: this.bounded(texts.error ?? ''),
     };
-    this.uses.push({ scope, id, at, durationMs, kind, ...kept, files: files.slice(0, MAX_FILES) });
+    this.uses.push({ scope, id, at, durationMs, kind, ...kept, files: files.slice(0, MAX_FILES), containers });
   }
 
   private bounded(text: string): BoundedText {

@@ -15,11 +15,11 @@ export async function containerView(uses: ContainerUses) {
     else if (runs.size < MAX_CONTAINERS) runs.set(key, [use]);
   }
   const views: Awaited<ReturnType<typeof oneContainer>>[] = [];
-  for (const list of runs.values()) if (list[0]) views.push(await oneContainer(uses, list[0], list));
+  for (const list of runs.values()) if (list[0]) views.push(await oneContainer(list[0], list));
   return { containers: views };
 }
 
-async function oneContainer({ containers }: ContainerUses, { scope, id }: KeptUse, runs: readonly KeptUse[]) {
+async function oneContainer({ containers, scope, id }: KeptUse, runs: readonly KeptUse[]) {
   const container = await containers.find({ scope, id }).catch(() => undefined);
   const isThere = container?.status === 'running';
   // It may expire in between.
@@ -33,10 +33,11 @@ async function oneContainer({ containers }: ContainerUses, { scope, id }: KeptUs
     lastActiveAt: container?.lastActiveAt ?? null,
     expiresAfterMs: container?.expiresAfterMs ?? null,
     network: container?.networkPolicy.type ?? null,
+    domains: container?.networkPolicy.allowedDomains ?? [],
     memoryLimit: container?.memoryLimit ?? null,
     fileCount: files.length,
     bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
     files: files.slice(-MAX_FILES).map(({ name, bytes, source, createdAt }) => ({ name, bytes, source, createdAt })),
-    runs: runs.map(({ scope: _, id: __, ...run }) => run),
+    runs: runs.map(({ scope: _, id: __, containers: ___, ...run }) => run),
   };
 }

@@ -49,8 +49,10 @@ export interface InspectorOptions<Req extends IncomingMessage = IncomingMessage>
   readonly redact?: Redact | undefined;
   /** Made by `createWebhooks`: the last deliveries of a tenant are at `api/webhooks?tenant=…`. Default: none. */
   readonly webhooks?: Pick<Webhooks, 'deliveries'> | undefined;
-  /** Made by `containers`: a page shows what ran in each, what it printed, and its files. Default: none. */
-  readonly containers?: WatchedContainers | undefined;
+  /**
+   * Made by `containers`, or several of them: a page shows what ran in each container, what it printed, and its files. Default: none.
+   */
+  readonly containers?: WatchedContainers | readonly WatchedContainers[] | undefined;
   /** Made by `batchesApi`: the last batches of a tenant are on a page with its webhooks. Default: none. */
   readonly batches?: BatchSource | undefined;
 }
@@ -73,7 +75,7 @@ export interface InspectorSettings {
   readonly redact: Redact | undefined;
   readonly webhooks: Pick<Webhooks, 'deliveries'> | undefined;
   readonly batches: BatchSource | undefined;
-  readonly containers: WatchedContainers | undefined;
+  readonly containers: readonly WatchedContainers[];
 }
 
 const OWNER = 'createInspector';
@@ -96,11 +98,13 @@ export function inspectorSettings(options: InspectorOptions<never>): InspectorSe
     redact: options.redact,
     webhooks: options.webhooks,
     batches: options.batches,
-    containers: options.containers,
+    containers: options.containers === undefined ? [] : [options.containers].flat(),
   };
 }
 
 const isPath = (value: unknown) => typeof value === 'string' && /^\/[\w./-]*$/.test(value);
+
+const areWatched = withMethods('watch', 'find', 'files');
 
 const checks: Readonly<Record<string, OptionCheck>> = {
   maxResponses: positiveInteger,
@@ -114,5 +118,5 @@ const checks: Readonly<Record<string, OptionCheck>> = {
   redact: isFunction,
   webhooks: withMethods('deliveries'),
   batches: withMethods('recent'),
-  containers: withMethods('watch', 'find', 'files'),
+  containers: (value) => [value].flat().every((each) => areWatched(each) === true) || areWatched(undefined),
 };

@@ -39,7 +39,7 @@ function ContainerView({ container }: { readonly container: Container }) {
           { name: 'Files', value: formatCount(container.fileCount) },
           { name: 'Bytes', value: formatCount(container.bytes) },
           { name: 'Memory', value: container.memoryLimit ?? 'the runtime’s' },
-          { name: 'Network', value: container.network ?? '–' },
+          { name: 'Network', value: container.network ?? '–', note: showHidden(container.domains.join(', ')) },
           { name: 'Expires after', value: expiresAfterMs === null ? '–' : formatMs(expiresAfterMs) },
         ]}
       />

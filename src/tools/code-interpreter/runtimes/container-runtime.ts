@@ -37,6 +37,7 @@ export function containerRuntime(options: ContainerRuntimeOptions): CodeRuntime 
     runsCommands: true,
     memoryBytes: limits.memoryMb * MIB,
     fileBytes: limits.fileBytes,
+    maxContainers,
     create: async (signal, tenant = '') =>
       withCommands(processContainer(await pool.take(signal, tenant), limits), limits.runMs),
     close: () => pool.close(),

@@ -49,6 +49,7 @@ export function pyodideRuntime(options: PyodideRuntimeOptions = {}): CodeRuntime
     name: 'pyodide',
     memoryBytes: limits.memoryMb * MIB,
     fileBytes: limits.fileBytes,
+    maxContainers,
     create: async (signal, tenant = '') => processContainer(await pool.take(signal, tenant), limits),
     close: () => pool.close(),
   };

@@ -6,8 +6,8 @@ import type { SandboxProcess } from './sandbox-process.ts';
 
 /** Provides processes. */
 export interface Pool {
-  /** Returns a process that nobody else uses; waits, tenants in turn, if there are too many, or the tenant has all but one. */
-  take(signal: AbortSignal, tenant: string): Promise<SandboxProcess>;
+  /** Returns a process that nobody else uses; waits, tenants in turn, if there are too many, or the tenant has all but one. `startOwn` starts one that differs from those that are kept ready. */
+  take(signal: AbortSignal, tenant: string, startOwn?: PoolOptions['start']): Promise<SandboxProcess>;
   /** Ends all of them, including those in use. */
   close(): Promise<void>;
 }
@@ -35,8 +35,8 @@ export function processPool({ start, warm, max, onFailure }: PoolOptions): Pool 
   // One for each process that is loading.
   setMaxListeners(0, closing.signal);
 
-  function open(): Opening {
-    const opening = start(closing.signal);
+  function open(startOne = start): Opening {
+    const opening = startOne(closing.signal);
     const forget = () => {
       live.delete(opening);
       idle.delete(opening);
@@ -59,15 +59,22 @@ export function processPool({ start, warm, max, onFailure }: PoolOptions): Pool 
 
   refill();
   return {
-    async take(signal, tenant) {
+    async take(signal, tenant, startOwn) {
       closing.signal.throwIfAborted();
       await places.enter(tenant, AbortSignal.any([signal, closing.signal]));
       let opening: Opening | undefined;
       try {
         // One that has failed may still be ending.
-        while (idle.size === 0 && live.size >= max && !closing.signal.aborted) await changes.wait(signal);
+        while ((startOwn || idle.size === 0) && live.size >= max && !closing.signal.aborted) {
+          const [spare] = startOwn ? idle : [];
+          if (spare) {
+            idle.delete(spare);
+            spare.then((process) => process.end()).catch(() => {});
+          }
+          await changes.wait(signal);
+        }
         closing.signal.throwIfAborted();
-        const [chosen = open()] = idle;
+        const [chosen = open(startOwn)] = startOwn ? [] : idle;
         opening = chosen;
         idle.delete(chosen);
         refill();
@@ -75,8 +82,9 @@ export function processPool({ start, warm, max, onFailure }: PoolOptions): Pool 
         process.gone.then(() => places.leave(tenant));
         return process;
       } catch (error) {
+        if (startOwn) opening?.then((process) => process.end()).catch(() => {});
         // It keeps loading for the next caller.
-        if (opening && signal.aborted && live.has(opening)) {
+        else if (opening && signal.aborted && live.has(opening)) {
           idle.add(opening);
           changes.notify();
         }
