@@ -37,6 +37,7 @@ const LIMITS = [
   'lastMessage',
   'blankText',
   'reasoningRequired',
+  'costAfterDone',
 ] as const satisfies readonly (keyof ProviderSettings)[];
 
 /** The rows of the second table: each setting that is not the default, without its source. */

@@ -2,7 +2,7 @@
 
 import { readAnnotation } from '../annotations.ts';
 import { ApiError } from '../errors.ts';
-import type { ModelEvent } from '../events.ts';
+import type { ModelEvent, Usage } from '../events.ts';
 import type { Note } from '../note.ts';
 import { toPrintable } from '../printable.ts';
 import { isRecord, type JsonObject } from '../record.ts';
@@ -76,6 +76,9 @@ export class ChatDecoder {
   /** Whether anything but reasoning has been emitted. */
   private hasBegun = false;
   private readonly seeEntry: SeeEntry;
+  /** The usage and the cost in dollars, as last reported. */
+  private counted: { readonly usage: Usage; readonly reported: JsonObject } | undefined = undefined;
+  private cost: number | undefined = undefined;
 
   constructor({ think = true, passes = false, note, seeEntry }: ChatDecoderOptions = {}) {
     this.tags = think ? new ThinkTags(think === 'prompted') : undefined;
@@ -88,9 +91,7 @@ export class ChatDecoder {
   take(chunk: unknown, events: ModelEvent[]): void {
     if (!isRecord(chunk)) throw new ApiError('upstream_error', 'The model server sent a chunk that is not an object.');
     this.takeInfo(chunk);
-    const reported = usageIn(chunk);
-    const usage = reported && readUsage(reported);
-    if (usage) events.push({ type: 'usage', usage, reported, cost: costIn(reported) });
+    this.takeUsage(chunk, events);
     const error = errorInBody(chunk);
     this.answered ||= Array.isArray(chunk.choices) || error !== undefined;
     if (error) throw error;
@@ -151,6 +152,17 @@ export class ChatDecoder {
     if (!this.finish && !sawDone) throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
     if (!this.passes && !this.hasOutput && this.hasOmittedMedia)
       throw new ApiError('upstream_error', 'The model answered with only media that a response cannot hold.');
+  }
+
+  private takeUsage(chunk: JsonObject, events: ModelEvent[]): void {
+    const reported = usageIn(chunk);
+    const usage = reported && readUsage(reported);
+    const cost = (reported && costIn(reported)) ?? (chunk.cost === undefined ? undefined : costIn(chunk));
+    if (!usage && cost === undefined) return;
+    this.cost = cost ?? this.cost;
+    if (usage) this.counted = { usage, reported };
+    // The cost may come in a chunk of its own, before the usage or after it.
+    if (this.counted) events.push({ type: 'usage', ...this.counted, cost: this.cost });
   }
 
   private takeInfo({ model, service_tier: serviceTier }: JsonObject): void {

@@ -100,6 +100,11 @@ export interface ChatCompletionsOptions extends ServerOptions {
    * refused, unless the router fetches the files. Default: the provider's, or false.
    */
   readonly fileUrls?: boolean | undefined;
+  /**
+   * Whether the server reports the cost of an answer after the end marker of the stream. The end of the response then waits
+   * for it, up to a second; its text does not. Default: the provider's, or false.
+   */
+  readonly costAfterDone?: boolean | undefined;
 }
 
 /** The options with every default filled in. */
@@ -157,6 +162,7 @@ export function chatSettings(options: ChatCompletionsOptions): ChatSettings {
     lastMessage: isOneOf('any', 'user', 'prefix'),
     blankText: isOneOf('keep', 'omit'),
     fileUrls: boolean,
+    costAfterDone: boolean,
   });
   const server = openaiServer(NAME, options);
   const usual = findProvider(options.provider ?? 'auto', server.baseURL);

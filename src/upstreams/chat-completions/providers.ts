@@ -93,6 +93,8 @@ export interface ProviderSettings {
   readonly blankText: 'keep' | 'omit';
   /** Whether it fetches files by their URL. */
   readonly fileUrls: boolean;
+  /** Whether it reports the cost after the end marker of its stream: the end waits for that, up to a second. */
+  readonly costAfterDone: boolean;
 }
 
 /**
@@ -135,6 +137,7 @@ export const USUAL: Provider = Object.freeze<Provider>({
   lastMessage: 'any',
   blankText: 'keep',
   fileUrls: false,
+  costAfterDone: false,
 });
 
 const REASONING = { reasoningField: 'reasoning' } as const;
@@ -206,6 +209,7 @@ export const PROVIDERS = Object.freeze({
     toolSchemas: 'gemini',
   }),
   openrouter: provider(['openrouter.ai'], { ...REASONING, fileUrls: true }),
+  opencode: provider(['opencode.ai'], { costAfterDone: true }),
   together: provider(['api.together.xyz', 'api.together.ai'], { ...REASONING, ...LOW_TO_HIGH }),
   fireworks: provider(['api.fireworks.ai'], { refusedFields: ['prompt_cache_options', 'prompt_cache_retention'] }),
   perplexity: provider(['api.perplexity.ai'], NO_REPLAY),

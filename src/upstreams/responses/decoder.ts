@@ -315,7 +315,8 @@ export class ResponsesDecoder {
     if (!isRecord(response)) throw new ApiError('upstream_error', 'The model server sent an end without a response.');
     const { usage: reported } = response;
     const usage = readUsage(reported);
-    if (usage && isRecord(reported)) events.push({ type: 'usage', usage, reported, cost: costIn(reported) });
+    if (usage && isRecord(reported))
+      events.push({ type: 'usage', usage, reported, cost: costIn(reported) ?? costIn(response) });
     if (response.status === 'failed' || response.status === 'cancelled') throw responseFailure(response);
     const info = modelInfo(response.model, response.service_tier);
     if (info) events.push(info);
