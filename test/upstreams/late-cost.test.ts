@@ -69,7 +69,7 @@ describe('the cost beside the usage', () => {
   });
 
   it('[V-40] is all that is read behind the end marker', async () => {
-    const more = said(deltaChunk({ content: ' And more.' })) + said({ error: { message: 'Late.' } }) + 'data: {\n\n';
+    const more = `${said(deltaChunk({ content: ' And more.' }))}${said({ error: { message: 'Late.' } })}data: {\n\n`;
     expect(await answered(eventStream(ANSWER + DONE + more + COST))).toEqual(WHOLE);
     expect(await answered(eventStream(ANSWER + DONE + said({ choices: [], cost: 'free' })))).toEqual({
       ...WHOLE,

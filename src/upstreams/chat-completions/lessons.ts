@@ -32,7 +32,7 @@ export function readLesson(
   const pieces: string[] = [];
   collectTexts(said, pieces, 0);
   const text = pieces.join('\n').slice(0, MAX_READ);
-  const refusal = { text, words: new Set(text.match(/[A-Za-z][A-Za-z0-9_]*/g)?.map(plainWord)), body, settings };
+  const refusal = { text, words: wordsIn(text), body, settings };
   if (status !== 400 && status !== 422) return status === 500 ? schemaLesson(refusal) : undefined;
   for (const read of READERS) {
     const lesson = read(refusal);
@@ -49,13 +49,18 @@ interface Refusal {
   readonly settings: ProviderSettings;
 }
 
+function wordsIn(text: string): ReadonlySet<string> {
+  return new Set(text.match(/[A-Za-z][A-Za-z0-9_]*/g)?.map(plainWord));
+}
+
 /** Servers write `prompt_cache_key` and `promptCacheKey`. */
 function plainWord(name: string): string {
   return name.replaceAll('_', '').toLowerCase();
 }
 
 function collectTexts(value: unknown, pieces: string[], depth: number): void {
-  if (typeof value === 'string') pieces.push(value.slice(0, MAX_READ));
+  // A number alone is a code, and no limit.
+  if (typeof value === 'string' && !/^\d+$/.test(value)) pieces.push(value.slice(0, MAX_READ));
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH || pieces.length > 1000) return;
   for (const [name, each] of Object.entries(value)) if (!QUOTES.has(name)) collectTexts(each, pieces, depth + 1);
 }
@@ -68,6 +73,7 @@ const READERS: readonly ((refusal: Refusal) => Lesson | undefined)[] = [
   formatLesson,
   limitFieldLesson,
   effortLesson,
+  thoughtLesson,
   answerLimitLesson,
   refusedFieldLesson,
 ];
@@ -92,11 +98,13 @@ const SCHEMA_WORDS = [
   '.parameters',
   'json schema',
   'unrecognized schema',
+  'tool schema',
 ] as const;
 
 function callIdLesson({ text, settings }: Refusal): Lesson | undefined {
-  if (!/tool[_ ]?call[_ ]?id|tool_calls(?:\[|\.)\d+\]?\.id\b/i.test(text)) return undefined;
-  const lengths = readNumbers(text).filter((each) => each === 9 || each === 40 || each === 64);
+  if (!/tool[_ ]?(?:call|use)[_ .]?id|tool_calls(?:\[|\.)\d+\]?\.id\b/i.test(text)) return undefined;
+  // The digits of a pattern are no length.
+  const lengths = readNumbers(text.replaceAll('0-9', '')).filter((each) => each === 9 || each === 40 || each === 64);
   const callIds = lengths.includes(9)
     ? 'mistral'
     : lengths.includes(40)
@@ -159,7 +167,8 @@ function limitFieldLesson({ text, words, body }: Refusal): Lesson | undefined {
 
 function effortLesson({ text, words, body }: Refusal): Lesson | undefined {
   const { reasoning_effort: sent } = body;
-  if (sent === undefined || !(words.has('reasoningeffort') || words.has('effort'))) return undefined;
+  const isNamed = words.has('reasoningeffort') || words.has('effort') || /invalid (?:reasoning|think)/i.test(text);
+  if (sent === undefined || !isNamed || isAside(text, body)) return undefined;
   const listed = text.slice(
     text.search(/one of|supported|must be|allowed|available|expected|should be|valid|accepts/i),
   );
@@ -171,20 +180,40 @@ function effortLesson({ text, words, body }: Refusal): Lesson | undefined {
   return undefined;
 }
 
+/** The effort is refused by other names: thoughts that the model has not, or cannot do without. */
+function thoughtLesson({ text, words, body }: Refusal): Lesson | undefined {
+  if (body.reasoning_effort === undefined || words.has('toolchoice') || !THOUGHTS_REFUSED.test(text)) return undefined;
+  return leftOutLesson(['reasoning_effort'], EFFORTS.includes(body.reasoning_effort as Effort));
+}
+
+const THOUGHTS_REFUSED =
+  /does(?:n't| not) support (?:reasoning|thinking)|\b(?:reasoning|thinking|think)(?: (?:level|budget|value|mode))?(?: "\w{1,16}")? (?:is|are) (?:not supported|not available|not enabled|mandatory)|only works in thinking mode/i;
+
+/** Whether the effort is only mentioned, behind another field of the request. */
+function isAside(text: string, body: JsonObject): boolean {
+  const before = text.slice(0, Math.max(text.search(/reasoning[_ .]?effort/i), 0));
+  return REFUSABLE_FIELDS.some((field) => body[field] !== undefined && before.includes(field));
+}
+
 const LIMITS = ['maxtokens', 'maxcompletiontokens', 'maxoutputtokens', 'maxnewtokens'] as const;
 /** Less room than this for an answer counts as none: the conversation is what is too long. */
 const LEAST_ROOM = 1024;
+/** A lower number is another one: no model writes so little at most. */
+const LEAST_LIMIT = 256;
 
 function answerLimitLesson({ text, words, body }: Refusal): Lesson | undefined {
   const sent = body.max_tokens ?? body.max_completion_tokens;
   if (typeof sent !== 'number') return undefined;
+  const isInput = words.has('prompt') || words.has('input') || words.has('inputs');
   const isNamed =
-    LIMITS.some((name) => words.has(name)) || (words.has('tokens') && (words.has('completion') || words.has('output')));
+    LIMITS.some((name) => words.has(name)) ||
+    (words.has('tokens') && (words.has('completion') || words.has('output') || (words.has('maximum') && !isInput)));
   if (!isNamed && !text.includes(String(sent))) return undefined;
   const numbers = readNumbers(text);
-  if (words.has('context')) return contextLesson(numbers, sent);
+  // A limit of both together: what the conversation leaves is the answer's.
+  if (words.has('context') || (isInput && text.includes('+'))) return contextLesson(numbers, sent);
   const max = numbers.filter((each) => each < sent).reduce((most, each) => Math.max(most, each), 0);
-  if (!isNamed || max < 1 || !/max|most|less|<=|exceed|large|range|up to|limit|supports|greater/i.test(text))
+  if (!isNamed || max < LEAST_LIMIT || !/max|most|less|<=|exceed|large|range|up to|limit|supports|greater/i.test(text))
     return undefined;
   return { settings: { maxOutputTokens: { '*': max } }, isLasting: true, change: `for at most ${max} tokens` };
 }
@@ -201,7 +230,9 @@ function contextLesson(numbers: readonly number[], sent: number): Lesson | undef
 }
 
 function readNumbers(text: string): readonly number[] {
-  return [...text.matchAll(/\d+(?:[,_]\d{3})*/g)].map(([number]) => Number(number.replace(/[,_]/g, '')));
+  // A list such as [1,8192] has no thousands.
+  const numbers = text.matchAll(/(\d{1,3}(?:[,_]\d{3})+(?!\d)|\d+)( \(exclusive\))?/g);
+  return [...numbers].map(([, number = '', exclusive]) => Number(number.replace(/[,_]/g, '')) - (exclusive ? 1 : 0));
 }
 
 /** Fields whose values a client chooses, for which another client's value may be right. */
@@ -213,20 +244,45 @@ const VALUED: ReadonlySet<RefusableField> = new Set([
 ]);
 /** Words of any text. */
 const COMMON: ReadonlySet<RefusableField> = new Set(['user', 'metadata', 'stop']);
+/** A field without which the answer is the same, or nearly so, may be left out for the sake of its value. */
+const PLAIN: ReadonlySet<RefusableField> = new Set([...VALUED, 'verbosity', 'safety_identifier', 'prompt_cache_key']);
+const INVALID_VALUE = /invalid value|unsupported value/i;
+const EXCLUSIVE = /\bboth\b|only one|mutually exclusive|cannot be used together/i;
+/** What holds for some requests only. */
+const CONDITIONAL =
+  /\bboth\b|only one|mutually exclusive|cannot be used together|\b(?:when|while|if|unless|with) thinking\b/i;
 
-function refusedFieldLesson({ text, words, body }: Refusal): Lesson | undefined {
-  if (!isRefused(text)) return undefined;
-  const named = REFUSABLE_FIELDS.filter((field) => {
+function refusedFieldLesson(refusal: Refusal): Lesson | undefined {
+  const { text } = refusal;
+  const fields = mentionedFields(refusal);
+  // A later sentence may name other fields as an example.
+  const sentence = fields.length > 1 ? text.split(/\. (?=[A-Z])/).find(isRefused) : undefined;
+  const subjects = sentence === undefined ? [] : fields.filter((field) => wordsIn(sentence).has(plainWord(field)));
+  const named = subjects.length > 0 ? subjects : fields;
+  const isPlain = INVALID_VALUE.test(text) && named.every((field) => PLAIN.has(field));
+  if (named.length === 0 || (!isPlain && !isRefused(text))) return undefined;
+  const isValue = /value/i.test(text) && !/param|field|propert|argument|input|key\b|name/i.test(text);
+  const isLasting = !CONDITIONAL.test(text) && !named.some((field) => isValue && VALUED.has(field));
+  // Of those that exclude each other the first stays.
+  const isPair = named.length > 1 && EXCLUSIVE.test(text);
+  return leftOutLesson(isPair ? named.slice(1) : named, isLasting);
+}
+
+/** The fields of the request that the refusal mentions, and that may be left out. */
+function mentionedFields({ text, words, body }: Refusal): readonly RefusableField[] {
+  const isOfMessages = words.has('messages') || words.has('role') || words.has('roles');
+  return REFUSABLE_FIELDS.filter((field) => {
     // `stop` ends the answer, and `parallel_tool_calls: false` forbids something.
     if (body[field] === undefined || field === 'stop') return false;
     if (field === 'parallel_tool_calls' && body.parallel_tool_calls !== true) return false;
-    return words.has(plainWord(field)) && (!COMMON.has(field) || isQuoted(text, field));
+    if (!words.has(plainWord(field)) && !(field.endsWith('_penalty') && words.has('penalty'))) return false;
+    return !COMMON.has(field) || (!isOfMessages && isQuoted(text, field));
   });
-  if (named.length === 0) return undefined;
-  const isValue = /value/i.test(text) && !/param|field|propert|argument|input|key\b|name/i.test(text);
-  const isLasting = !named.some((field) => isValue && VALUED.has(field));
-  const change = `without ${named.map((field) => `'${field}'`).join(', ')}`;
-  return { settings: { refusedFields: named }, isLasting, change };
+}
+
+function leftOutLesson(refusedFields: readonly RefusableField[], isLasting: boolean): Lesson {
+  const change = `without ${refusedFields.map((field) => `'${field}'`).join(', ')}`;
+  return { settings: { refusedFields }, isLasting, change };
 }
 
 /** Whether the text names the field in quotes, or in a place of its own. */
@@ -240,10 +296,17 @@ function isQuoted(text: string, field: string): boolean {
 }
 
 function isRefused(text: string): boolean {
-  return /unsupported|not (?:be )?(?:supported|permitted|allowed|accepted|available|recognized)|unrecogni[sz]ed|unknown|unexpected|extra|forbidden|additional propert|does not (?:support|accept|allow)|cannot find field|no such|invalid (?:field|param|argument|property|key)/i.test(
-    text,
-  );
+  return REFUSED.some((words) => words.test(text));
 }
+
+const REFUSED: readonly RegExp[] = [
+  /unsupported|unrecogni[sz]ed|unknown|unexpected|extra|forbidden|additional propert|cannot find field|no such|deprecated/i,
+  /not (?:be )?(?:supported|permitted|allowed|accepted|available|recognized|enabled)|do(?:es)?(?:n't| not) (?:support|accept|allow)/i,
+  /invalid (?:\w{1,40} )?(?:field|param|argument|property|key)/i,
+  // A model's one value, and what holds in one mode.
+  /\bonly [\d.]{1,8} is (?:allowed|supported|accepted)|only (?:be )?(?:set|allowed|supported|permitted) (?:to 1 )?when|or unset when/i,
+  /cannot both be|only one of|mutually exclusive|cannot be used together/i,
+];
 
 /** Both settings; fields that are refused add up. */
 export function withLesson(settings: ProviderSettings, lesson: Partial<ProviderSettings>): ProviderSettings {
