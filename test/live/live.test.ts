@@ -10,7 +10,7 @@ import { type Listening, listening } from '../support/listening.ts';
 import { freePort } from '../support/services.ts';
 import { describeWhere } from '../support/skipping.ts';
 import { type LlamaServer, startLlama, until, whyNoModel } from './llama-server.ts';
-import { realDocuments } from './real-documents.ts';
+import { QUESTIONS, realDocuments } from './real-documents.ts';
 
 const missing = await whyNoModel();
 
@@ -174,38 +174,41 @@ describeWhere(missing === undefined, missing ?? '')('over a real model', () => {
     expect(ours).toBeLessThanOrEqual(directly);
   });
 
-  // The model is no embedder: of questions in other words it finds half the answers.
-  it('[E-18] finds a document by its beginning, for 18 of 20, among 150', async () => {
+  it('[E-18] [V-29] [V-33] finds the document that answers, for 18 of 20 questions among 150, while others are read', async () => {
     await llama.kill();
-    llama = await startLlama(port, true);
+    llama = await startLlama(port, { embeds: true });
     const files = memoryFiles();
-    const embeddings = { baseURL: `${llama.origin}/v1`, model: MODEL };
+    const embeddings = { baseURL: `${llama.origin}/v1`, model: 'all-minilm' };
     const vectorStores = createVectorStores({ files, index: memoryVectors(), embeddings, logger: false });
     const host = express().use('/v1', filesRouter({ files }), vectorStoresRouter({ vectorStores }));
     const own = await listening(host);
     closers.push(own.close, () => vectorStores.close());
     const searcher = new OpenAI({ baseURL: `${own.url}/v1`, apiKey: 'none', maxRetries: 0 });
-    const file_ids: string[] = [];
+    const { id } = await searcher.vectorStores.create({ name: 'pages' });
     const documents = realDocuments();
+    const counts = async () => (await searcher.vectorStores.retrieve(id)).file_counts;
     for (const { name, text } of documents) {
       const file = await toFile(Buffer.from(text), name);
-      file_ids.push((await searcher.files.create({ file, purpose: 'assistants' })).id);
+      const { id: file_id } = await searcher.files.create({ file, purpose: 'assistants' });
+      // The long ones are one piece of some thousand tokens, which the server refuses with 500: it takes 512.
+      const chunking_strategy = {
+        type: 'static' as const,
+        static: { max_chunk_size_tokens: 1200, chunk_overlap_tokens: 0 },
+      };
+      await searcher.vectorStores.files.create(id, { file_id, chunking_strategy });
     }
-    const { id } = await searcher.vectorStores.create({ name: 'pages' });
-    for (let from = 0; from < file_ids.length; from += 30) {
-      const batch = file_ids.slice(from, from + 30);
-      await searcher.vectorStores.fileBatches.create(id, { file_ids: batch });
-      await until(async () => {
-        const { file_counts: counts } = await searcher.vectorStores.retrieve(id);
-        return counts.completed === from + batch.length;
-      });
-    }
-    const missed: string[] = [];
-    for (const { text: query, name } of documents.slice(0, 20)) {
+    const search = async (query: string) => {
       const { data } = await searcher.vectorStores.search(id, { query, max_num_results: 5 });
-      if (!data.some(({ filename }) => filename === name)) missed.push(query);
-    }
-    expect([file_ids.length, missed.length > 2 ? missed : []]).toEqual([150, []]);
+      return data.map(({ filename }) => filename);
+    };
+    await search(QUESTIONS[0][0]);
+    expect((await counts()).in_progress).toBeGreaterThan(0);
+    for (let settled = 10; settled <= documents.length; settled += 10)
+      await until(async () => (await counts()).in_progress <= documents.length - settled);
+    const missed: string[] = [];
+    for (const [question, page] of QUESTIONS)
+      if (!(await search(question)).includes(`docs-${page}.md`)) missed.push(question);
+    expect([(await counts()).completed, missed.length > 2 ? missed : []]).toEqual([150, []]);
   });
 });
 
