@@ -111,7 +111,12 @@ export class ToolCalls {
   private settleOpen(events: ModelEvent[], except?: Call): void {
     for (const call of this.open) {
       if (call === except) continue;
-      emitCall(call, '', events);
+      const { held } = call;
+      call.held = '';
+      this.holding.delete(call);
+      // Only an empty object is held of a call that has no arguments yet.
+      if (held === '') emitCall(call, '', events);
+      else addArguments(call, held, events);
       this.open.delete(call);
     }
   }
@@ -160,7 +165,7 @@ function startsAnother(call: Call, entry: Entry, chunk: number): boolean {
   if (entry.name === '') return false;
   if (entry.id !== '' && call.id !== '') return entry.id !== call.id;
   if (entry.index === undefined && call.chunk === chunk) return true;
-  if (entry.arguments === '' || !hasWholeObject(call)) return false;
+  if (entry.arguments === '' || (!isEmptyObject(call) && !hasWholeObject(call))) return false;
   return entry.index === undefined || entry.name !== call.name || !isSameObject(call, entry.arguments);
 }
 
@@ -187,7 +192,8 @@ function newArguments(call: Call, fragment: string): string {
   const { held } = call;
   const { text, tail } = call.text;
   const length = text.length + tail.length;
-  if (fragment === '' || length === 0) return fragment;
+  if (fragment === '') return fragment;
+  if (length === 0) return firstArguments(call, fragment);
   if (held !== '') {
     call.held = '';
     call.isCumulative = continuesText(held, '', fragment);
@@ -202,6 +208,20 @@ function newArguments(call: Call, fragment: string): string {
   }
   return fragment.trimEnd().endsWith('}') && hasWholeObject(call) && isSameObject(call, fragment) ? '' : fragment;
 }
+
+function isEmptyObject({ held, text }: Call): boolean {
+  return held !== '' && text.text === '' && text.tail === '';
+}
+
+/** Some servers begin every call with an empty object, and write the arguments then. */
+function firstArguments(call: Call, fragment: string): string {
+  const { held } = call;
+  call.held = held === '' && EMPTY_OBJECT.test(fragment) ? fragment : '';
+  if (call.held !== '') return '';
+  return OBJECT.test(fragment) ? fragment : held + fragment;
+}
+
+const EMPTY_OBJECT = /^\s{0,64}\{\s{0,64}\}\s{0,64}$/;
 
 /** Whether the fragment begins with the text so far, and ends no more objects than it begins. */
 function continuesText(text: string, tail: string, fragment: string): boolean {

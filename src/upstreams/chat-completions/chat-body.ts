@@ -68,6 +68,8 @@ export function toChatBody(request: ModelRequest, settings: ProviderSettings, re
 /** The body of a chat request, with its choice of tools in a form that the server obeys. */
 export function withKnownToolChoice(body: JsonObject, forms: ToolChoiceForms): JsonObject {
   const { tool_choice: choice, tools } = body;
+  if (forms === 'auto' && choice !== undefined && choice !== null && choice !== 'auto')
+    return withAutoChoice(withKnownToolChoice(body, 'words'));
   if (forms === 'all' || !isRecord(choice)) return body;
   if (choice.type === 'allowed_tools') {
     const { mode } = isRecord(choice.allowed_tools) ? choice.allowed_tools : choice;
@@ -79,6 +81,13 @@ export function withKnownToolChoice(body: JsonObject, forms: ToolChoiceForms): J
     (tool) => isRecord(tool) && isRecord(tool.function) && tool.function.name === called.name,
   );
   return forced.length === 0 ? body : { ...body, tools: forced, tool_choice: 'required' };
+}
+
+/** The same with `auto` for every word; without tools where none may be called. */
+function withAutoChoice(body: JsonObject): JsonObject {
+  if (body.tool_choice !== 'none') return { ...body, tool_choice: 'auto' };
+  const { tools: _, tool_choice: choice, parallel_tool_calls: isParallel, ...rest } = body;
+  return rest;
 }
 
 /** Without them the answer is the same: caches, counts and labels. */

@@ -174,6 +174,9 @@ function effortLesson({ text, words, body }: Refusal): Lesson | undefined {
   );
   const named = new Set(listed.match(/\b[a-z]+\b/g));
   const efforts = EFFORTS.filter((effort: Effort) => effort !== sent && named.has(effort));
+  // Groq's models that think or do not: without a word they think.
+  if (named.has('default') && sent !== 'none' && efforts.every((effort) => effort === 'none'))
+    return leftOutLesson(['reasoning_effort'], false);
   // A client's word that is no effort must not decide for other clients.
   if (efforts.length > 0 && EFFORTS.some((effort) => effort === sent))
     return { settings: { efforts }, isLasting: true, change: 'with a reasoning effort that it takes' };

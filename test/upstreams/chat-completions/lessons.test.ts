@@ -198,6 +198,12 @@ const forms: readonly Row[] = [
 /** What depends on the request, and so is not remembered for others. */
 const once: readonly Row[] = [
   [
+    'Groq, whose models think or do not',
+    '`reasoning_effort` must be one of `none` or `default`',
+    { reasoning_effort: 'high' },
+    { refusedFields: ['reasoning_effort'] },
+  ],
+  [
     'Bedrock',
     '`temperature` and `top_p` cannot both be specified for this model. Please use only one.',
     { temperature: 0.2, top_p: 0.3 },

@@ -159,7 +159,31 @@ describe('fields of an answer', () => {
     ).toEqual([]);
   });
 
+  it.each([
+    ['Fireworks', { perf_metrics: { a: 1 } }, { token_ids: [1] }],
+    ['LM Studio', { stats: { tokens_per_second: 12.3, stop_reason: 'eos' }, model_info: { arch: 'llama' } }, {}],
+    ['llama.cpp', { __verbose: { content: 'x' }, prompt_progress: { total: 3, time_ms: 4 } }, {}],
+    [
+      'MiniMax',
+      { input_sensitive: false, output_sensitive_type: 1, base_resp: { status_code: 0, status_msg: '' } },
+      {},
+    ],
+    ['Qianfan', { is_safe: 1, ban_round: 0 }, { flag: 0 }],
+    ['Hunyuan', { note: 'Written by AI.', moderation_level: '1' }, {}],
+    ['SiliconFlow', { sla_metrics: { ts_us: 1 } }, {}],
+    ['Ollama', { load_duration: 1, total_duration: 2 }, {}],
+    ['OpenRouter', { openrouter_metadata: { endpoint: 'x' } }, { native_finish_reason: 'stop' }],
+    ['SGLang and vLLM', { sglext: { x: 1 }, vllm_xargs: { a: 'b' } }, { hidden_states: [[1, 2]], routed_experts: 'x' }],
+    ['Z.AI', { request_id: 'x', content_filter: [{ level: 3, role: 'assistant' }] }, {}],
+    ['Cohere and Databricks', { generation_id: 'x', response_id: 'y', databricks_request_id: 'z' }, {}],
+  ])('[V-42] are no notes, if they are measures or labels: %s', (_server, chunk, choice) => {
+    expect(noted(chunk, choice)).toEqual([]);
+  });
+
   it('[V-42] are notes, if nobody knows them', () => {
+    expect(noted({ related_questions: [1, 'Why?'] }, {})).toEqual([
+      'The model server sent fields that nothing here reads: related_questions.',
+    ]);
     expect(noted({ documents: ['x'] }, {})).toEqual([
       'The model server sent fields that nothing here reads: documents.',
     ]);
