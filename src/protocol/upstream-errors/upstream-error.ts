@@ -57,7 +57,7 @@ export function upstreamError(
   const knownCode = isModel ? 'model_not_found' : errorCode(details, clientStatus);
   return new ApiError(isMistake ? 'invalid_request' : knownCode, shownMessage, {
     status: clientStatus,
-    type: isMistake || isModel ? 'invalid_request_error' : errorType(details, clientStatus),
+    type: isMistake ? 'invalid_request_error' : errorType(details, clientStatus),
     param,
     headers: isLoading ? { 'retry-after': LOADING_SECONDS, ...headers } : headers,
     advice: forHost.advice,

@@ -1,5 +1,6 @@
 /** Reads from a server's refusal which field, keyword or limit it does not take, so that the request can do without. */
 import type { JsonObject } from '../../protocol/record.ts';
+import { isRefused, plainWord, refusalText, refusedFields, wordsIn } from '../http/refused-fields.ts';
 import { EFFORTS, type Effort, type ProviderSettings, REFUSABLE_FIELDS, type RefusableField } from './providers.ts';
 
 /** What a refusal teaches. */
@@ -12,13 +13,6 @@ interface Lesson {
   readonly change: string;
 }
 
-/** Maximum characters of a refusal that are read; some servers quote the request in it. */
-const MAX_READ = 16 * 1024;
-/** Maximum depth of an error within errors. */
-const MAX_DEPTH = 8;
-/** Fields of an error that quote the request. */
-const QUOTES: ReadonlySet<string> = new Set(['input', 'ctx', 'url', 'failed_generation']);
-
 /**
  * The lesson of a refusal with this status and answer, of a request with this body. Undefined where nothing may be left
  * out: what a request means, its messages, its tools, its choice of a tool and its format, is never changed.
@@ -29,9 +23,7 @@ export function readLesson(
   body: JsonObject,
   settings: ProviderSettings,
 ): Lesson | undefined {
-  const pieces: string[] = [];
-  collectTexts(said, pieces, 0);
-  const text = pieces.join('\n').slice(0, MAX_READ);
+  const text = refusalText(said);
   const refusal = { text, words: wordsIn(text), body, settings };
   if (status !== 400 && status !== 422) return status === 500 ? schemaLesson(refusal) : undefined;
   for (const read of READERS) {
@@ -47,22 +39,6 @@ interface Refusal {
   readonly words: ReadonlySet<string>;
   readonly body: JsonObject;
   readonly settings: ProviderSettings;
-}
-
-function wordsIn(text: string): ReadonlySet<string> {
-  return new Set(text.match(/[A-Za-z][A-Za-z0-9_]*/g)?.map(plainWord));
-}
-
-/** Servers write `prompt_cache_key` and `promptCacheKey`. */
-function plainWord(name: string): string {
-  return name.replaceAll('_', '').toLowerCase();
-}
-
-function collectTexts(value: unknown, pieces: string[], depth: number): void {
-  // A number alone is a code, and no limit.
-  if (typeof value === 'string' && !/^\d+$/.test(value)) pieces.push(value.slice(0, MAX_READ));
-  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH || pieces.length > 1000) return;
-  for (const [name, each] of Object.entries(value)) if (!QUOTES.has(name)) collectTexts(each, pieces, depth + 1);
 }
 
 const READERS: readonly ((refusal: Refusal) => Lesson | undefined)[] = [
@@ -238,78 +214,20 @@ function readNumbers(text: string): readonly number[] {
   return [...numbers].map(([, number = '', exclusive]) => Number(number.replace(/[,_]/g, '')) - (exclusive ? 1 : 0));
 }
 
-/** Fields whose values a client chooses, for which another client's value may be right. */
-const VALUED: ReadonlySet<RefusableField> = new Set([
-  'service_tier',
-  'metadata',
-  'prompt_cache_retention',
-  'prompt_cache_options',
-]);
-/** Words of any text. */
-const COMMON: ReadonlySet<RefusableField> = new Set(['user', 'metadata', 'stop']);
-/** A field without which the answer is the same, or nearly so, may be left out for the sake of its value. */
-const PLAIN: ReadonlySet<RefusableField> = new Set([...VALUED, 'verbosity', 'safety_identifier', 'prompt_cache_key']);
-const INVALID_VALUE = /invalid value|unsupported value/i;
-const EXCLUSIVE = /\bboth\b|only one|mutually exclusive|cannot be used together/i;
-/** What holds for some requests only. */
-const CONDITIONAL =
-  /\bboth\b|only one|mutually exclusive|cannot be used together|\b(?:when|while|if|unless|with) thinking\b/i;
-
-function refusedFieldLesson(refusal: Refusal): Lesson | undefined {
-  const { text } = refusal;
-  const fields = mentionedFields(refusal);
-  // A later sentence may name other fields as an example.
-  const sentence = fields.length > 1 ? text.split(/\. (?=[A-Z])/).find(isRefused) : undefined;
-  const subjects = sentence === undefined ? [] : fields.filter((field) => wordsIn(sentence).has(plainWord(field)));
-  const named = subjects.length > 0 ? subjects : fields;
-  const isPlain = INVALID_VALUE.test(text) && named.every((field) => PLAIN.has(field));
-  if (named.length === 0 || (!isPlain && !isRefused(text))) return undefined;
-  const isValue = /value/i.test(text) && !/param|field|propert|argument|input|key\b|name/i.test(text);
-  const isLasting = !CONDITIONAL.test(text) && !named.some((field) => isValue && VALUED.has(field));
-  // Of those that exclude each other the first stays.
-  const isPair = named.length > 1 && EXCLUSIVE.test(text);
-  return leftOutLesson(isPair ? named.slice(1) : named, isLasting);
-}
-
-/** The fields of the request that the refusal mentions, and that may be left out. */
-function mentionedFields({ text, words, body }: Refusal): readonly RefusableField[] {
-  const isOfMessages = words.has('messages') || words.has('role') || words.has('roles');
-  return REFUSABLE_FIELDS.filter((field) => {
+function refusedFieldLesson({ text, body }: Refusal): Lesson | undefined {
+  const sent = REFUSABLE_FIELDS.filter((field) => {
     // `stop` ends the answer, and `parallel_tool_calls: false` forbids something.
-    if (body[field] === undefined || field === 'stop') return false;
-    if (field === 'parallel_tool_calls' && body.parallel_tool_calls !== true) return false;
-    if (!words.has(plainWord(field)) && !(field.endsWith('_penalty') && words.has('penalty'))) return false;
-    return !COMMON.has(field) || (!isOfMessages && isQuoted(text, field));
+    if (field === 'parallel_tool_calls') return body.parallel_tool_calls === true;
+    return body[field] !== undefined && field !== 'stop';
   });
+  const refused = refusedFields(text, sent);
+  return refused && leftOutLesson(refused.fields, refused.isLasting);
 }
 
 function leftOutLesson(refusedFields: readonly RefusableField[], isLasting: boolean): Lesson {
   const change = `without ${refusedFields.map((field) => `'${field}'`).join(', ')}`;
   return { settings: { refusedFields }, isLasting, change };
 }
-
-/** Whether the text names the field in quotes, or in a place of its own. */
-function isQuoted(text: string, field: string): boolean {
-  for (let at = text.indexOf(field); at >= 0; at = text.indexOf(field, at + field.length)) {
-    const before = at === 0 || `"'\`.\n`.includes(text.charAt(at - 1));
-    const end = at + field.length;
-    if (before && (end === text.length || `"'\`.:\n`.includes(text.charAt(end)))) return true;
-  }
-  return false;
-}
-
-function isRefused(text: string): boolean {
-  return REFUSED.some((words) => words.test(text));
-}
-
-const REFUSED: readonly RegExp[] = [
-  /unsupported|unrecogni[sz]ed|unknown|unexpected|extra|forbidden|additional propert|cannot find field|no such|deprecated/i,
-  /not (?:be )?(?:supported|permitted|allowed|accepted|available|recognized|enabled)|do(?:es)?(?:n't| not) (?:support|accept|allow)/i,
-  /invalid (?:\w{1,40} )?(?:field|param|argument|property|key)/i,
-  // A model's one value, and what holds in one mode.
-  /\bonly [\d.]{1,8} is (?:allowed|supported|accepted)|only (?:be )?(?:set|allowed|supported|permitted) (?:to 1 )?when|or unset when/i,
-  /cannot both be|only one of|mutually exclusive|cannot be used together/i,
-];
 
 /** Both settings; fields that are refused add up. */
 export function withLesson(settings: ProviderSettings, lesson: Partial<ProviderSettings>): ProviderSettings {

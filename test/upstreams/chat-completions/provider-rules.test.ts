@@ -12,9 +12,14 @@ import {
   textStream,
   toolCallStream,
 } from '../../../src/testing/index.ts';
-import { LearnedSettings } from '../../../src/upstreams/chat-completions/learned-settings.ts';
 import { readLesson } from '../../../src/upstreams/chat-completions/lessons.ts';
-import { PROVIDERS, type Provider, USUAL } from '../../../src/upstreams/chat-completions/providers.ts';
+import {
+  PROVIDERS,
+  type Provider,
+  type ProviderSettings,
+  USUAL,
+} from '../../../src/upstreams/chat-completions/providers.ts';
+import { LearnedSettings } from '../../../src/upstreams/http/learned-settings.ts';
 
 let fake: FakeUpstream;
 let closing: (() => Promise<unknown>)[] = [];
@@ -596,7 +601,7 @@ describe('a refusal of a server that is not in the table', () => {
 
   it('[V-22] is remembered for an hour, for so many models, whatever clients call them', () => {
     let now = 0;
-    const learned = new LearnedSettings(() => now);
+    const learned = new LearnedSettings<Partial<ProviderSettings>>(() => now);
     learned.learn('x'.repeat(1000), { refusedFields: ['user'] });
     for (let model = 0; model < 300; model += 1) learned.learn(String(model), { refusedFields: ['user'] });
     learned.learn('299', { refusedFields: ['top_k'], callIds: 'short' });
