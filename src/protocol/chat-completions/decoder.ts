@@ -5,8 +5,8 @@ import { ApiError } from '../errors.ts';
 import type { ModelEvent, Usage } from '../events.ts';
 import type { Note } from '../note.ts';
 import { toPrintable } from '../printable.ts';
-import { isRecord, type JsonObject } from '../record.ts';
-import { errorInBody } from '../upstream-errors/upstream-error.ts';
+import { isRecord, type JsonObject, recordsIn } from '../record.ts';
+import { errorInBody, secondAnswerError } from '../upstream-errors/upstream-error.ts';
 import { AnswerState, type KnownCall } from './answer-state.ts';
 import { Citations } from './citations.ts';
 import { ContentFilters } from './content-filters.ts';
@@ -79,6 +79,7 @@ export class ChatDecoder {
   /** The usage and the cost in dollars, as last reported. */
   private counted: { readonly usage: Usage; readonly reported: JsonObject } | undefined = undefined;
   private cost: number | undefined = undefined;
+  private id: unknown = undefined;
 
   constructor({ think = true, passes = false, note, seeEntry }: ChatDecoderOptions = {}) {
     this.tags = think ? new ThinkTags(think === 'prompted') : undefined;
@@ -107,6 +108,7 @@ export class ChatDecoder {
       this.filters.take(chunk, choice);
     }
     if (!choice) return;
+    if (chunk.id !== this.id) this.takeId(chunk.id, delta);
     if (isRecord(delta)) this.takeDelta(delta, choice, events);
     this.hasDelta = true;
     // The finish is emitted at the end of the stream: some upstreams repeat it, or write on after it.
@@ -152,6 +154,13 @@ export class ChatDecoder {
     if (!this.finish && !sawDone) throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
     if (!this.passes && !this.hasOutput && this.hasOmittedMedia)
       throw new ApiError('upstream_error', 'The model answered with only media that a response cannot hold.');
+  }
+
+  /** A gateway that loses its server in the middle of a call may begin another answer; some servers write another id into each chunk. */
+  private takeId(id: unknown, delta: unknown): void {
+    const isBeginning = isRecord(delta) && delta.role && (delta.content || hasName(delta.tool_calls));
+    if (this.id !== undefined && !this.passes && isBeginning && this.calls?.isMidCall()) throw secondAnswerError();
+    this.id = id;
   }
 
   private takeUsage(chunk: JsonObject, events: ModelEvent[]): void {
@@ -402,4 +411,9 @@ function firstDelta({ delta, message }: JsonObject): unknown {
   const hasContent =
     isRecord(delta) && (delta.content || delta.tool_calls || REASONING_TEXT_FIELDS.some((field) => delta[field]));
   return hasContent || !isRecord(message) ? delta : message;
+}
+
+/** Whether a call begins in the entries. */
+function hasName(entries: unknown): boolean {
+  return recordsIn(entries).some(({ function: called }) => isRecord(called) && Boolean(called.name));
 }

@@ -109,6 +109,11 @@ export class ToolCalls {
     return this.open.size > 0 || this.holding.size > 0;
   }
 
+  /** Whether the newest call has begun its arguments, and not ended them. */
+  isMidCall(): boolean {
+    return this.last?.pieces.isBegun === true && !this.last.pieces.isWholeObject();
+  }
+
   private callOf(entry: Entry): Call {
     const earlier =
       entry.index === undefined ? (this.withId.get(entry.id) ?? this.last) : this.atIndex.get(entry.index);

@@ -27,6 +27,11 @@ export class ArgumentPieces {
     return this.held !== '';
   }
 
+  /** Whether there are any. */
+  get isBegun(): boolean {
+    return this.length > 0;
+  }
+
   /** What the fragment adds. */
   take(fragment: string): string {
     const more = this.newArguments(fragment);

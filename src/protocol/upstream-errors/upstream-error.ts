@@ -65,6 +65,11 @@ export function upstreamError(
   });
 }
 
+/** The error of a stream in which a second answer begins within the first: which parts belong to which is not known. */
+export function secondAnswerError(): ApiError {
+  return new ApiError('upstream_error', 'The model server began a second answer within the first one.');
+}
+
 /** What llama.cpp and Ollama answer with 500, although the same request never succeeds. */
 const MISTAKES = [
   'too large to process',
