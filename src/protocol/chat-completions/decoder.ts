@@ -158,7 +158,8 @@ export class ChatDecoder {
 
   /** A gateway that loses its server in the middle of a call may begin another answer; some servers write another id into each chunk. */
   private takeId(id: unknown, delta: unknown): void {
-    const isBeginning = isRecord(delta) && delta.role && (delta.content || hasName(delta.tool_calls));
+    const begins = ({ function: called }: JsonObject) => isRecord(called) && called.name;
+    const isBeginning = isRecord(delta) && delta.role && (delta.content || recordsIn(delta.tool_calls).some(begins));
     if (this.id !== undefined && !this.passes && isBeginning && this.calls?.isMidCall()) throw secondAnswerError();
     this.id = id;
   }
@@ -411,9 +412,4 @@ function firstDelta({ delta, message }: JsonObject): unknown {
   const hasContent =
     isRecord(delta) && (delta.content || delta.tool_calls || REASONING_TEXT_FIELDS.some((field) => delta[field]));
   return hasContent || !isRecord(message) ? delta : message;
-}
-
-/** Whether a call begins in the entries. */
-function hasName(entries: unknown): boolean {
-  return recordsIn(entries).some(({ function: called }) => isRecord(called) && Boolean(called.name));
 }

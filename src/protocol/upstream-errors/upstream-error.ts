@@ -15,13 +15,9 @@ const MAX_READ_LENGTH = 64 * 1024;
 export function errorInBody(body: JsonObject): ApiError | undefined {
   if (body.error) return upstreamError(statusInBody(body), body);
   if (body.object === 'error' || body.type === 'error') return upstreamError(statusInBody(body), body);
-  if (isRecord(body.base_resp) && isFailure(body.base_resp)) return upstreamError(statusInBody(body), body);
+  // MiniMax says in each answer whether it is one.
+  if (isRecord(body.base_resp) && body.base_resp.status_code) return upstreamError(statusInBody(body), body);
   return undefined;
-}
-
-/** MiniMax says in each answer whether it is one. */
-function isFailure({ status_code: code }: JsonObject): boolean {
-  return typeof code === 'number' && code !== 0;
 }
 
 /**

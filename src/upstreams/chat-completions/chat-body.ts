@@ -68,8 +68,11 @@ export function toChatBody(request: ModelRequest, settings: ProviderSettings, re
 /** The body of a chat request, with its choice of tools in a form that the server obeys. */
 export function withKnownToolChoice(body: JsonObject, forms: ToolChoiceForms): JsonObject {
   const { tool_choice: choice, tools } = body;
-  if (forms === 'auto' && choice !== undefined && choice !== null && choice !== 'auto')
-    return withAutoChoice(withKnownToolChoice(body, 'words'));
+  if (forms === 'auto' && choice === 'none') {
+    const { tools: _, tool_choice: word, parallel_tool_calls: isParallel, ...rest } = body;
+    return rest;
+  }
+  if (forms === 'auto' && choice) return { ...withKnownToolChoice(body, 'words'), tool_choice: 'auto' };
   if (forms === 'all' || !isRecord(choice)) return body;
   if (choice.type === 'allowed_tools') {
     const { mode } = isRecord(choice.allowed_tools) ? choice.allowed_tools : choice;
@@ -81,13 +84,6 @@ export function withKnownToolChoice(body: JsonObject, forms: ToolChoiceForms): J
     (tool) => isRecord(tool) && isRecord(tool.function) && tool.function.name === called.name,
   );
   return forced.length === 0 ? body : { ...body, tools: forced, tool_choice: 'required' };
-}
-
-/** The same with `auto` for every word; without tools where none may be called. */
-function withAutoChoice(body: JsonObject): JsonObject {
-  if (body.tool_choice !== 'none') return { ...body, tool_choice: 'auto' };
-  const { tools: _, tool_choice: choice, parallel_tool_calls: isParallel, ...rest } = body;
-  return rest;
 }
 
 /** Without them the answer is the same: caches, counts and labels. */

@@ -144,7 +144,10 @@ function limitFieldLesson({ text, words, body }: Refusal): Lesson | undefined {
 function effortLesson({ text, words, body }: Refusal): Lesson | undefined {
   const { reasoning_effort: sent } = body;
   const isNamed = words.has('reasoningeffort') || words.has('effort') || /invalid (?:reasoning|think)/i.test(text);
-  if (sent === undefined || !isNamed || isAside(text, body)) return undefined;
+  if (sent === undefined || !isNamed) return undefined;
+  // Behind another field of the request it is only mentioned.
+  const before = text.slice(0, Math.max(text.search(/reasoning[_ .]?effort/i), 0));
+  if (REFUSABLE_FIELDS.some((field) => body[field] !== undefined && before.includes(field))) return undefined;
   const listed = text.slice(
     text.search(/one of|supported|must be|allowed|available|expected|should be|valid|accepts/i),
   );
@@ -167,12 +170,6 @@ function thoughtLesson({ text, words, body }: Refusal): Lesson | undefined {
 
 const THOUGHTS_REFUSED =
   /does(?:n't| not) support (?:reasoning|thinking)|\b(?:reasoning|thinking|think)(?: (?:level|budget|value|mode))?(?: "\w{1,16}")? (?:is|are) (?:not supported|not available|not enabled|mandatory)|only works in thinking mode/i;
-
-/** Whether the effort is only mentioned, behind another field of the request. */
-function isAside(text: string, body: JsonObject): boolean {
-  const before = text.slice(0, Math.max(text.search(/reasoning[_ .]?effort/i), 0));
-  return REFUSABLE_FIELDS.some((field) => body[field] !== undefined && before.includes(field));
-}
 
 const LIMITS = ['maxtokens', 'maxcompletiontokens', 'maxoutputtokens', 'maxnewtokens'] as const;
 /** Less room than this for an answer counts as none: the conversation is what is too long. */
