@@ -97,9 +97,7 @@ export class ToolCalls {
   private settleOpen(events: ModelEvent[], except?: Call): void {
     for (const call of this.open) {
       if (call === except) continue;
-      // Of a call that has no arguments yet only an empty object is held.
-      emitCall(call, call.pieces.settle(), events);
-      this.holding.delete(call);
+      emitCall(call, '', events);
       this.open.delete(call);
     }
   }

@@ -7,14 +7,13 @@ import { markedIn } from '../json/whole-numbers.ts';
 import { isRecord } from '../record.ts';
 
 /**
- * Some servers repeat all arguments so far in each fragment, others the whole call once more at its end, others begin with
- * an empty object; a piece that only looks like an earlier one, such as "00" after "100", is a piece. Only pieces that begin
+ * Some servers repeat all arguments so far in each fragment, others the whole call once more at its end; a piece that only looks like an earlier one, such as "00" after "100", is a piece. Only pieces that begin
  * three objects within each other, all alike, are taken for repetitions.
  */
 export class ArgumentPieces {
   /** All arguments so far. */
   private readonly text: GrownText = { text: '', tail: '' };
-  /** A fragment that repeats them, or is an object within them, or an empty first one; the next fragment shows which. */
+  /** A fragment that repeats them, or is an object within them; the next one shows which. */
   private held = '';
   /** Whether each fragment repeats all arguments so far. */
   private isCumulative = false;
@@ -46,7 +45,7 @@ export class ArgumentPieces {
     this.held = '';
     const before = wholeText(this.text);
     // At the end of the call the fragment is what makes an object of it.
-    const isWholeCall = before !== '' && objectIn(before + held) === undefined && objectIn(held) !== undefined;
+    const isWholeCall = objectIn(before + held) === undefined && objectIn(held) !== undefined;
     const more = isWholeCall ? held.slice(before.length) : held;
     this.add(more);
     return more;
@@ -54,7 +53,6 @@ export class ArgumentPieces {
 
   /** Whether the arguments are an object to its end. Each character is read once, and only if an upstream repeats names: most never do. */
   isWholeObject(): boolean {
-    if (this.held !== '' && this.length === 0) return true;
     this.end ??= new ObjectEnd();
     this.end.take(wholeText(this.unread));
     this.unread = { text: '', tail: '' };
@@ -78,8 +76,7 @@ export class ArgumentPieces {
 
   private newArguments(fragment: string): string {
     const { held, length } = this;
-    if (fragment === '') return fragment;
-    if (length === 0) return this.firstArguments(fragment);
+    if (fragment === '' || length === 0) return fragment;
     if (held !== '') {
       this.held = '';
       this.isCumulative = continuesText(held, '', fragment);
@@ -95,20 +92,11 @@ export class ArgumentPieces {
     }
     return fragment.trimEnd().endsWith('}') && this.isWholeObject() && this.isSameObject(fragment) ? '' : fragment;
   }
-
-  private firstArguments(fragment: string): string {
-    const { held } = this;
-    this.held = held === '' && EMPTY_OBJECT.test(fragment) ? fragment : '';
-    if (this.held !== '') return '';
-    return OBJECT.test(fragment) ? fragment : held + fragment;
-  }
 }
 
 const BEFORE_VALUE = /[:[,]\s{0,64}$/;
 
 const OBJECT = /^\s*\{/;
-
-const EMPTY_OBJECT = /^\s{0,64}\{\s{0,64}\}\s{0,64}$/;
 
 /** Whether the fragment begins with the text so far, and ends no more objects than it begins. */
 function continuesText(text: string, tail: string, fragment: string): boolean {

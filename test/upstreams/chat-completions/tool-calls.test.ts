@@ -102,15 +102,6 @@ describe('arguments that are no deltas', () => {
       expect(whole(...deltas, last)).toEqual([{ id: 'a', name: 'one', arguments: text }]);
   });
 
-  it('[V-19] begin with an empty object that is none of them', () => {
-    for (const chunks of [[next(text)], [next(text.slice(0, 9)), next(text.slice(9))], [next(text), next(text)]])
-      expect(whole(first('{}'), ...chunks)).toEqual([{ id: 'a', name: 'one', arguments: text }]);
-    for (const empty of ['{}', ' { } '])
-      expect(whole(first(empty), [entry(1, 'b', 'two', empty)]).map((call) => call.arguments)).toEqual([empty, empty]);
-    expect(whole([entry(0, undefined, 'one', '{}')], [entry(0, undefined, 'two', '{}')])).toHaveLength(2);
-    expect(whole(first('{}'), next('x'))[0]?.arguments).toBe('{}x');
-  });
-
   it('[V-19] are two calls, if their ids say so', () => {
     expect(whole(first('{}'), [entry(1, 'b', 'one', '{}')])).toHaveLength(2);
     expect(whole(first('{}'), [entry(0, 'b', 'one', '{}')])).toHaveLength(2);
