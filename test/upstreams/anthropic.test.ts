@@ -385,7 +385,7 @@ describe('an error', () => {
 describeShared('a recorded refusal of Anthropic', () => {
   it.each([
     ['anthropic-401-completion-invalid-api-key-1', 401, 'authentication_error', 'invalid_api_key', 'invalid x-api-key'],
-    ['anthropic-404-client-error-1', 404, 'not_found_error', 'not_found', 'model: there-is-no-such-model'],
+    ['anthropic-404-client-error-1', 404, 'not_found_error', 'model_not_found', 'model: there-is-no-such-model'],
   ])('[X-07] [P-09] [Q-03] is reported: %s', async (name, status, type, code, message) => {
     await start();
     app.fake.reply({ status, body: readSharedBytes(`corpus/errors/${name}.json`) });

@@ -35,8 +35,10 @@ const LIMITS = [
   'unstreamedFormats',
   'toolSchemas',
   'lastMessage',
+  'afterToolResults',
   'blankText',
   'reasoningRequired',
+  'costAfterDone',
 ] as const satisfies readonly (keyof ProviderSettings)[];
 
 /** The rows of the second table: each setting that is not the default, without its source. */
@@ -82,7 +84,7 @@ describe('docs/providers.md', () => {
     const others = Object.entries<Provider>(PROVIDERS).filter(([, { toolChoice }]) => toolChoice !== 'names');
     const said = others.map(([name, { toolChoice }]) => `\`${name}\` has \`'${toolChoice}'\``);
     expect(said.filter((words) => !page.includes(words))).toEqual([]);
-    expect(said.length).toBe(2);
+    expect(said.length).toBe(3);
   });
 
   it('[V-02] holds for system messages, too', () => {

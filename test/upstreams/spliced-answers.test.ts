@@ -1,5 +1,6 @@
 /** A second answer within the first: which parts belong to which is not known, so the turn fails. */
 
+import { chatCompletionsUpstream } from '../../src/index.ts';
 import type { Upstream } from '../../src/ports/upstream.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
@@ -48,7 +49,31 @@ const half = messagesEvent({
   content_block: { type: 'tool_use', id: 'a', name: 'lookup', input: {} },
 });
 
+const chunk = (id: string, delta: object, finish?: string) =>
+  `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: finish ?? null }] })}\n\n`;
+const call = (id: string, text: string) => ({
+  role: 'assistant',
+  tool_calls: [{ index: 0, id, type: 'function', function: { name: 'lookup', arguments: text } }],
+});
+const more = (text: string) => ({ role: 'assistant', tool_calls: [{ index: 0, function: { arguments: text } }] });
+
 describe('a second answer within the first', () => {
+  it('[V-35] fails the turn of a Chat Completions server, if a call of the first is incomplete', async () => {
+    for (const other of [{ role: 'assistant', content: 'Two.' }, call('b', '{"q":2}')])
+      expect(
+        await answer(
+          chatCompletionsUpstream,
+          chunk('one', call('a', '{"q":')) + chunk('two', other) + chunk('two', {}, 'stop'),
+        ),
+      ).toBe(FAILED);
+    await upstream?.close?.();
+    const whole =
+      chunk('one', call('a', '{"q":')) +
+      chunk('two', more('1}')) +
+      chunk('three', { role: 'assistant', content: 'Two.' });
+    expect(await answer(chatCompletionsUpstream, `${whole}${chunk('four', {}, 'stop')}`)).toBe('finish');
+  });
+
   it('[V-35] fails the turn of an Anthropic server', async () => {
     const spliced = messageStart() + textBlock(0, 'One.') + half + second + textBlock(0, 'Two.') + messageEnd();
     expect(await answer(anthropicUpstream, spliced)).toBe(FAILED);

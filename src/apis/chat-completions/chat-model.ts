@@ -75,7 +75,7 @@ export class ChatModel {
 
   /** Counts the newest answer as a part of the completion. */
   endAnswer(): void {
-    addAnswer(this.completion, this.answer.text, this.answer.usage);
+    addAnswer(this.completion, this.answer);
   }
 
   private beginNext(request: ModelRequest): void {

@@ -122,7 +122,7 @@ export class PassThrough implements ChatAnswer, Mapping<ChatBatch, string> {
 
   private endAnswer(): void {
     const { answer, chat, completion } = this;
-    addAnswer(completion, answer.text, answer.usage);
+    addAnswer(completion, answer);
     const choice = bodyChoice(chat.body);
     const demandsCall = choice !== undefined && choice !== 'none' && choice !== 'auto';
     if (demandsCall && answer.calls.length === 0 && !answer.isCutOff) chat.call.note(lacksCallNote(chat.callRules));

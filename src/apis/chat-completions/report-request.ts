@@ -3,7 +3,7 @@
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { upstreamInfo } from '../../engine/turn/observe.ts';
 import { notify, observed, type RequestInfo } from '../../ports/hooks.ts';
-import { costIn, readUsage } from '../../protocol/chat-completions/usage.ts';
+import { readUsage } from '../../protocol/chat-completions/usage.ts';
 import { NO_USAGE } from '../../protocol/events.ts';
 import type { ChatSettings, PreparedChat } from './chat-request.ts';
 
@@ -25,9 +25,8 @@ export function reportRequest(
   observed(() => ({ ...info, api: 'chat-completions', body: sent, signal: call.signal }), hooks);
   notify(hooks, 'onRequest', info);
   return (status) => {
-    const { answeredBy: model, server, lastUsage, usage: reported } = completion;
+    const { answeredBy: model, server, lastUsage, usage: reported, cost } = completion;
     const usage = readUsage(reported) ?? NO_USAGE;
-    const cost = reported && costIn(reported);
     const answered = upstreamInfo({
       ...(model === undefined ? {} : { model }),
       ...(server === undefined ? {} : { server }),

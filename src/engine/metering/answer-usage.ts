@@ -7,8 +7,8 @@ import { type GrownText, grow, wholeText } from '../../protocol/grown-text.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 
-/** Most chunks have no usage, or `null`, and are not parsed. */
-const HAS_USAGE = /"usage": ?\{/;
+/** Most chunks have no usage, or `null`, and no cost, and are not parsed. */
+const HAS_USAGE = /"usage": ?\{|"cost": ?["\d{]/;
 /** Marks events of the Responses API: only their deltas are counted, since other events repeat the text. */
 const IS_RESPONSES = /"type": ?"response\./;
 const DELTA = /"delta": ?"/g;
@@ -57,9 +57,11 @@ export class AnswerUsage {
   private read(data: string): void {
     const answer = objectIn(data);
     if (answer && MESSAGE_TYPES.has(answer.type)) return this.readMessage(answer);
-    const reported = answer && usageIn(isRecord(answer.response) ? answer.response : answer);
+    if (!answer) return;
+    const whole = isRecord(answer.response) ? answer.response : answer;
+    const reported = usageIn(whole);
     this.usage = readUsage(reported) ?? this.usage;
-    this.cost = (reported && costIn(reported)) ?? this.cost;
+    this.cost = (reported && costIn(reported)) ?? costIn(whole) ?? this.cost;
   }
 
   private readMessage({ message, usage }: JsonObject): void {

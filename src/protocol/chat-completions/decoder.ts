@@ -2,11 +2,11 @@
 
 import { readAnnotation } from '../annotations.ts';
 import { ApiError } from '../errors.ts';
-import type { ModelEvent } from '../events.ts';
+import type { ModelEvent, Usage } from '../events.ts';
 import type { Note } from '../note.ts';
 import { toPrintable } from '../printable.ts';
-import { isRecord, type JsonObject } from '../record.ts';
-import { errorInBody } from '../upstream-errors/upstream-error.ts';
+import { isRecord, type JsonObject, recordsIn } from '../record.ts';
+import { errorInBody, secondAnswerError } from '../upstream-errors/upstream-error.ts';
 import { AnswerState, type KnownCall } from './answer-state.ts';
 import { Citations } from './citations.ts';
 import { ContentFilters } from './content-filters.ts';
@@ -76,6 +76,10 @@ export class ChatDecoder {
   /** Whether anything but reasoning has been emitted. */
   private hasBegun = false;
   private readonly seeEntry: SeeEntry;
+  /** The usage and the cost in dollars, as last reported. */
+  private counted: { readonly usage: Usage; readonly reported: JsonObject } | undefined = undefined;
+  private cost: number | undefined = undefined;
+  private id: unknown = undefined;
 
   constructor({ think = true, passes = false, note, seeEntry }: ChatDecoderOptions = {}) {
     this.tags = think ? new ThinkTags(think === 'prompted') : undefined;
@@ -88,9 +92,7 @@ export class ChatDecoder {
   take(chunk: unknown, events: ModelEvent[]): void {
     if (!isRecord(chunk)) throw new ApiError('upstream_error', 'The model server sent a chunk that is not an object.');
     this.takeInfo(chunk);
-    const reported = usageIn(chunk);
-    const usage = reported && readUsage(reported);
-    if (usage) events.push({ type: 'usage', usage, reported, cost: costIn(reported) });
+    this.takeUsage(chunk, events);
     const error = errorInBody(chunk);
     this.answered ||= Array.isArray(chunk.choices) || error !== undefined;
     if (error) throw error;
@@ -106,6 +108,7 @@ export class ChatDecoder {
       this.filters.take(chunk, choice);
     }
     if (!choice) return;
+    if (chunk.id !== this.id) this.takeId(chunk.id, delta);
     if (isRecord(delta)) this.takeDelta(delta, choice, events);
     this.hasDelta = true;
     // The finish is emitted at the end of the stream: some upstreams repeat it, or write on after it.
@@ -151,6 +154,25 @@ export class ChatDecoder {
     if (!this.finish && !sawDone) throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
     if (!this.passes && !this.hasOutput && this.hasOmittedMedia)
       throw new ApiError('upstream_error', 'The model answered with only media that a response cannot hold.');
+  }
+
+  /** A gateway that loses its server in the middle of a call may begin another answer; some servers write another id into each chunk. */
+  private takeId(id: unknown, delta: unknown): void {
+    const begins = ({ function: called }: JsonObject) => isRecord(called) && called.name;
+    const isBeginning = isRecord(delta) && delta.role && (delta.content || recordsIn(delta.tool_calls).some(begins));
+    if (this.id !== undefined && !this.passes && isBeginning && this.calls?.isMidCall()) throw secondAnswerError();
+    this.id = id;
+  }
+
+  private takeUsage(chunk: JsonObject, events: ModelEvent[]): void {
+    const reported = usageIn(chunk);
+    const usage = reported && readUsage(reported);
+    const cost = (reported && costIn(reported)) ?? (chunk.cost === undefined ? undefined : costIn(chunk));
+    if (!usage && cost === undefined) return;
+    this.cost = cost ?? this.cost;
+    if (usage) this.counted = { usage, reported };
+    // The cost may come in a chunk of its own, before the usage or after it.
+    if (this.counted) events.push({ type: 'usage', ...this.counted, cost: this.cost });
   }
 
   private takeInfo({ model, service_tier: serviceTier }: JsonObject): void {

@@ -1,13 +1,10 @@
 /** Assembles the tool calls of one model call from pieces, however the upstream splits them. */
 
-import { isDeepStrictEqual } from 'node:util';
 import { ApiError } from '../errors.ts';
 import type { ModelEvent } from '../events.ts';
-import { type GrownText, grow, wholeText } from '../grown-text.ts';
-import { objectIn } from '../json/json-text.ts';
-import { ObjectEnd } from '../json/object-end.ts';
-import { exactText, markedIn, rememberDigits } from '../json/whole-numbers.ts';
+import { exactText, rememberDigits } from '../json/whole-numbers.ts';
 import { isRecord, type JsonObject, plainText, textOrNone } from '../record.ts';
+import { ArgumentPieces } from '../tool-calls/argument-pieces.ts';
 import type { KnownCall } from './answer-state.ts';
 
 /**
@@ -20,15 +17,7 @@ interface Call {
   name: string;
   /** The arguments that wait until the call is emitted. */
   arguments: string;
-  /** All arguments so far. */
-  readonly text: GrownText;
-  /** A fragment that repeats them, or is an object within them; the next one shows which. */
-  held: string;
-  /** Whether each fragment repeats all arguments so far. */
-  isCumulative: boolean;
-  /** The arguments that have not been searched for their end. */
-  unread: GrownText;
-  end: ObjectEnd | undefined;
+  readonly pieces: ArgumentPieces;
   emitted: boolean;
   /** The chunk that last changed it. */
   chunk: number;
@@ -83,8 +72,9 @@ export class ToolCalls {
       }
       if (call.name.length > MAX_NAME_LENGTH)
         throw new ApiError('output_too_large', 'The model called a tool by a name that is too long.');
-      addArguments(call, newArguments(call, entry.arguments), events);
-      if (call.held !== '') this.holding.add(call);
+      const more = call.pieces.take(entry.arguments);
+      if (more !== '') emitCall(call, more, events);
+      if (call.pieces.isHolding) this.holding.add(call);
       if (call.id !== '') this.withId.set(call.id, call);
       if (isRecord(raw)) this.seen(call, raw);
       // A call without a name can be neither run nor answered.
@@ -98,12 +88,8 @@ export class ToolCalls {
   settle(events: ModelEvent[]): void {
     this.settleOpen(events);
     for (const call of this.holding) {
-      const { held } = call;
-      call.held = '';
-      const before = wholeText(call.text);
-      // At the end of the call the fragment is what makes an object of it.
-      const isWholeCall = objectIn(before + held) === undefined && objectIn(held) !== undefined;
-      addArguments(call, isWholeCall ? held.slice(before.length) : held, events);
+      const more = call.pieces.settle();
+      if (more !== '') emitCall(call, more, events);
     }
     this.holding.clear();
   }
@@ -121,6 +107,11 @@ export class ToolCalls {
     return this.open.size > 0 || this.holding.size > 0;
   }
 
+  /** Whether the newest call has begun its arguments, and not ended them. */
+  isMidCall(): boolean {
+    return this.last?.pieces.isBegun === true && !this.last.pieces.isWholeObject();
+  }
+
   private callOf(entry: Entry): Call {
     const earlier =
       entry.index === undefined ? (this.withId.get(entry.id) ?? this.last) : this.atIndex.get(entry.index);
@@ -130,11 +121,7 @@ export class ToolCalls {
       id: '',
       name: '',
       arguments: '',
-      text: { text: '', tail: '' },
-      held: '',
-      isCumulative: false,
-      unread: { text: '', tail: '' },
-      end: undefined,
+      pieces: new ArgumentPieces(),
       emitted: false,
       chunk: this.chunk,
     };
@@ -160,66 +147,8 @@ function startsAnother(call: Call, entry: Entry, chunk: number): boolean {
   if (entry.name === '') return false;
   if (entry.id !== '' && call.id !== '') return entry.id !== call.id;
   if (entry.index === undefined && call.chunk === chunk) return true;
-  if (entry.arguments === '' || !hasWholeObject(call)) return false;
-  return entry.index === undefined || entry.name !== call.name || !isSameObject(call, entry.arguments);
-}
-
-/** Each character is read once, and only if an upstream repeats names: most never do. */
-function hasWholeObject(call: Call): boolean {
-  call.end ??= new ObjectEnd();
-  call.end.take(wholeText(call.unread));
-  call.unread = { text: '', tail: '' };
-  return call.end.isReached();
-}
-
-function addArguments(call: Call, more: string, events: ModelEvent[]): void {
-  grow(call.text, more);
-  grow(call.unread, more);
-  if (more !== '') emitCall(call, more, events);
-}
-
-/**
- * What the fragment adds. Some servers repeat all arguments so far in each fragment, others the whole call once more at
- * its end; a piece that only looks like an earlier one, such as "00" after "100", is a piece. Only pieces that begin three
- * objects within each other, all alike, are taken for repetitions.
- */
-function newArguments(call: Call, fragment: string): string {
-  const { held } = call;
-  const { text, tail } = call.text;
-  const length = text.length + tail.length;
-  if (fragment === '' || length === 0) return fragment;
-  if (held !== '') {
-    call.held = '';
-    call.isCumulative = continuesText(held, '', fragment);
-    return call.isCumulative ? fragment.slice(length) : held + fragment;
-  }
-  if (!OBJECT.test(fragment)) return fragment;
-  if (continuesText(text, tail, fragment)) {
-    // In front of a value it may be one that begins as the whole does.
-    if (call.isCumulative || !BEFORE_VALUE.test(tail === '' ? text.slice(-64) : tail)) return fragment.slice(length);
-    call.held = fragment;
-    return '';
-  }
-  return fragment.trimEnd().endsWith('}') && hasWholeObject(call) && isSameObject(call, fragment) ? '' : fragment;
-}
-
-/** Whether the fragment begins with the text so far, and ends no more objects than it begins. */
-function continuesText(text: string, tail: string, fragment: string): boolean {
-  if (fragment.length < text.length + tail.length) return false;
-  if (!fragment.startsWith(text) || !fragment.startsWith(tail, text.length)) return false;
-  const end = new ObjectEnd();
-  end.take(fragment);
-  return !end.isMissed();
-}
-
-const BEFORE_VALUE = /[:[,]\s{0,64}$/;
-
-const OBJECT = /^\s*\{/;
-
-/** Whether the text is the same object as the arguments so far. */
-function isSameObject(call: Call, text: string): boolean {
-  const value = markedIn(text);
-  return isRecord(value) && isDeepStrictEqual(markedIn(wholeText(call.text)), value);
+  if (entry.arguments === '' || !call.pieces.isWholeObject()) return false;
+  return entry.index === undefined || entry.name !== call.name || !call.pieces.isSameObject(entry.arguments);
 }
 
 function emitCall(call: Call, text: string, events: ModelEvent[]): void {

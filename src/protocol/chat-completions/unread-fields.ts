@@ -12,7 +12,11 @@ const CHUNK_FIELDS: ReadonlySet<string> = new Set([
   // Facts about the server: who answered, how fast, and what its filters found or did with its cache.
   ...['provider', 'timings', 'time_info', 'prompt_filter_results', 'prompt_cache_options', 'kv_transfer_params'],
   ...['prompt_token_ids', 'prompt_logprobs', 'metadata', 'nvext', 'usage_breakdown', 'perf_metrics', 'request_id'],
-  ...['generationId', 'latency_checkpoint', 'cost', 'venice_parameters'],
+  ...['generationId', 'latency_checkpoint', 'cost', 'venice_parameters', 'providerMetadata', 'provider_metadata'],
+  ...['generation_id', 'response_id', 'inference_id', 'trace_id', 'databricks_request_id', 'openrouter_metadata'],
+  ...['stats', 'model_info', 'runtime', 'model_version', 'created_at', '__verbose', 'generation_settings', 'sglext'],
+  ...['_hidden_params', 'hook_results', 'vllm_xargs', 'routed_experts', 'tgi', 'helicone', 'content_filter'],
+  ...['note', 'moderation_level', 'amazon-bedrock-guardrailAction'],
   // Echoes of the request.
   ...['seed', 'temperature', 'top_p', 'stream_options'],
 ]);
@@ -26,12 +30,14 @@ const CHOICE_FIELDS: ReadonlySet<string> = new Set([
     'token_ids',
     'seed',
     'finish_details',
+    'routed_experts',
+    'moderation_hit_type',
   ],
 ]);
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set([
   ...['role', 'content', 'refusal', 'tool_calls', 'function_call', 'annotations', 'images', 'audio'],
   ...[...REASONING_MESSAGE_FIELDS, 'extra_content', 'executed_tools'],
-  ...['token_id', 'provider_metadata', 'name'],
+  ...['token_id', 'provider_metadata', 'name', 'padding'],
 ]);
 
 const MAX_NAMES = 20;
@@ -66,8 +72,25 @@ export class UnreadFields {
   }
 
   private addUnknown(place: string, fields: JsonObject, known: ReadonlySet<string>): void {
-    for (const name in fields) if (!known.has(name) && !isBlankValue(fields[name])) this.add(place + toPrintable(name));
+    for (const name in fields) {
+      const value = fields[name];
+      if (!known.has(name) && !isBlankValue(value) && !isMeasure(value)) this.add(place + toPrintable(name));
+    }
   }
+}
+
+/** Members of a list or object that are looked at. */
+const MAX_MEMBERS = 64;
+
+/** Whether the value is numbers and nothing else: counts and times, of which servers have many names. */
+function isMeasure(value: unknown, depth = 0): boolean {
+  if (typeof value !== 'object' || value === null) return typeof value !== 'string';
+  return (
+    depth < MAX_DEPTH &&
+    Object.values(value)
+      .slice(0, MAX_MEMBERS)
+      .every((each) => isMeasure(each, depth + 1))
+  );
 }
 
 /** Names in nested values. */

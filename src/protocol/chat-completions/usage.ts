@@ -41,12 +41,13 @@ const NAMES = {
 } as const satisfies Readonly<Record<string, readonly Place[]>>;
 
 /**
- * Where providers report the cost, and how many of their units are one dollar: OpenRouter and Vercel, Perplexity,
+ * Where providers report the cost, and how many of their units are one dollar: OpenRouter and Vercel, Perplexity, Venice,
  * DeepInfra, xAI.
  */
 const COSTS: readonly (readonly [place: Place, perDollar: number])[] = [
   [['cost'], 1],
   [['cost', 'total_cost'], 1],
+  [['cost', 'usd'], 1],
   [['estimated_cost'], 1],
   [['cost_in_usd_ticks'], 10_000_000_000],
 ];
@@ -89,14 +90,18 @@ export function readUsage(value: unknown): Usage | undefined {
   };
 }
 
-/** The cost of an answer in dollars, if its usage reports one. */
+/** The cost in dollars, if this usage, or this answer or chunk beside its usage, reports one. */
 export function costIn(usage: JsonObject): number | undefined {
   for (const [place, perDollar] of COSTS) {
-    const cost = usageValue(usage, place);
+    const value = usageValue(usage, place);
+    // OpenCode writes it as text.
+    const cost = typeof value === 'string' && DECIMAL.test(value) ? Number(value) : value;
     if (typeof cost === 'number' && Number.isFinite(cost) && cost >= 0) return cost / perDollar;
   }
   return undefined;
 }
+
+const DECIMAL = /^\d{1,20}(?:\.\d{1,40})?(?:e-?\d{1,3})?$/i;
 
 /**
  * Output includes reasoning. xAI and Inception count reasoning in the total only, Gemini has no field for it, and some

@@ -19,6 +19,7 @@ export const OVERFLOW_WORDINGS: readonly OverflowWording[] = [
   { servers: 'OpenAI, vLLM, DeepSeek, Azure', words: ["this model's maximum context length is", 'tokens'] },
   { servers: 'OpenRouter', words: ["this endpoint's maximum context length is", 'tokens'] },
   { servers: 'vLLM', words: ['longer than the maximum model length of'] },
+  { servers: 'vLLM', words: ["the model's context length is only", 'tokens'] },
   { servers: 'vLLM', words: ['exceeds model', 'maximum context length'] },
   { servers: 'SGLang', words: ["exceeds the model's maximum context length"] },
   { servers: 'SGLang, Together', words: ["is longer than the model's context length"] },
@@ -41,20 +42,30 @@ export const OVERFLOW_WORDINGS: readonly OverflowWording[] = [
   { servers: 'Anthropic', words: ['prompt is too long'] },
   { servers: 'Anthropic', words: ['input length and', 'exceed context limit'] },
   { servers: 'Bedrock', words: ['input is too long for requested model'] },
+  { servers: 'Bedrock', words: ['number of input tokens exceeds maximum length'] },
   { servers: 'Gemini', words: ['input token count', 'exceeds the maximum number of tokens allowed'] },
   { servers: 'xAI', words: ["this model's maximum prompt length is"] },
   { servers: 'Cohere', words: ['too many tokens: size limit exceeded'] },
+  { servers: 'Cohere', words: ['total number of tokens in the prompt cannot exceed'] },
   { servers: 'Moonshot', words: ['exceeded model token limit'] },
+  { servers: 'Moonshot', words: ['input length too long'] },
   { servers: 'MiniMax', words: ['context window exceeds limit'] },
   { servers: 'Alibaba', words: ['range of input length should be'] },
+  { servers: 'Z.AI', words: ['prompt exceeds max length'] },
+  { servers: 'Z.AI', words: ['prompt 超长'] },
+  { servers: 'Volcengine', words: ['tokens of image and text exceed max message tokens'] },
+  { servers: 'AI21', words: ['prompt tokens limit exceeded'] },
+  { servers: 'Snowflake', words: ['max tokens of', 'exceeded'] },
+  { servers: 'NVIDIA', words: ['tokens, but max supported context length is'] },
 ];
 
-/** Types and codes that are sufficient by themselves: OpenAI's own, and those of llama.cpp, GitHub Copilot and Z.AI. */
+/** Types and codes that are sufficient by themselves: OpenAI's own, and those of llama.cpp, GitHub Copilot and Z.AI (two). */
 const OVERFLOW_CODES: ReadonlySet<unknown> = new Set([
   CONTEXT_OVERFLOW,
   'exceed_context_size_error',
   'model_max_prompt_tokens_exceeded',
   'model_context_window_exceeded',
+  '1261',
 ]);
 
 /** Whether an error of this type, code and message reports it. */

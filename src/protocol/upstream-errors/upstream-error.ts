@@ -15,6 +15,8 @@ const MAX_READ_LENGTH = 64 * 1024;
 export function errorInBody(body: JsonObject): ApiError | undefined {
   if (body.error) return upstreamError(statusInBody(body), body);
   if (body.object === 'error' || body.type === 'error') return upstreamError(statusInBody(body), body);
+  // MiniMax says in each answer whether it is one.
+  if (isRecord(body.base_resp) && body.base_resp.status_code) return upstreamError(statusInBody(body), body);
   return undefined;
 }
 
@@ -32,9 +34,10 @@ export function upstreamError(
   const details = errorDetails(body);
   const messages = errorMessages(details);
   const isMistake = status === 500 && MISTAKES.some((words) => readPart(messages.join('\n')).includes(words));
+  const isModel = messages.some((each) => isUnknownModel(each, status));
   // 529 is one server's own status for being overloaded; clients know 503.
   const knownStatus = status === 529 ? 503 : isErrorStatus(status) ? status : 502;
-  const clientStatus = isMistake ? 400 : knownStatus;
+  const clientStatus = isMistake ? 400 : isModel ? 404 : knownStatus;
   const [message] = messages;
   const isPage = message === undefined || /<html|<!doctype/i.test(message);
   const shownMessage = isPage ? `The model server answered with status ${clientStatus}.` : message;
@@ -46,8 +49,9 @@ export function upstreamError(
   const searched = [...messages, ...nested].join('\n').slice(0, MAX_READ_LENGTH);
   if (!OTHER_STATUSES.has(clientStatus) && isContextOverflow(type, code, searched))
     return new ApiError(CONTEXT_OVERFLOW, shownMessage, { status: 400, type: 'invalid_request_error', param, headers });
-  const isLoading = clientStatus === 503 && messages.some((each) => readPart(each).includes('loading model'));
-  return new ApiError(isMistake ? 'invalid_request' : errorCode(details, messages, clientStatus), shownMessage, {
+  const isLoading = clientStatus === 503 && messages.some((each) => LOADING.test(each.slice(0, MAX_LOADING_LENGTH)));
+  const knownCode = isModel ? 'model_not_found' : errorCode(details, clientStatus);
+  return new ApiError(isMistake ? 'invalid_request' : knownCode, shownMessage, {
     status: clientStatus,
     type: isMistake ? 'invalid_request_error' : errorType(details, clientStatus),
     param,
@@ -57,11 +61,29 @@ export function upstreamError(
   });
 }
 
-/** What llama.cpp answers with 500, although the same request never succeeds. */
-const MISTAKES = ['too large to process', 'input is not supported'] as const;
+/** The error of a stream in which a second answer begins within the first: which parts belong to which is not known. */
+export function secondAnswerError(): ApiError {
+  return new ApiError('upstream_error', 'The model server began a second answer within the first one.');
+}
+
+/** What llama.cpp and Ollama answer with 500, although the same request never succeeds. */
+const MISTAKES = [
+  'too large to process',
+  'input is not supported',
+  'required for image input',
+  // Templates refuse an order of messages, and arguments of the history that are no JSON.
+  'jinja exception',
+  'roles must alternate',
+  'failed to parse tool call arguments as json',
+  'json schema conversion failed',
+  'failed to parse grammar',
+  'requires --jinja',
+] as const;
 
 /** A server that loads its model does not say how long it takes. */
 const LOADING_SECONDS = '5';
+const LOADING = /\bloading model\b|\bmodel\b.{0,200}\b(?:is|still) (?:currently )?loading\b/i;
+const MAX_LOADING_LENGTH = 512;
 
 /** These concern keys, accounts, addresses and rates, whatever their message. */
 const OTHER_STATUSES: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 429]);
@@ -80,6 +102,7 @@ function errorDetails(answer: unknown): JsonObject {
   if (!isRecord(body)) return {};
   if (isRecord(body.error)) return body.error;
   if (typeof body.error === 'string') return { message: body.error };
+  if (isRecord(body.base_resp)) return { message: body.base_resp.status_msg };
   return body;
 }
 
@@ -107,15 +130,30 @@ const CODE_OF_STATUS: Readonly<Record<number, string>> = {
 /** Codes are kept to count errors, unlike their messages. */
 const MAX_CODE_LENGTH = 128;
 
-function errorCode({ code }: JsonObject, messages: readonly string[], status: number): string {
+function errorCode({ code }: JsonObject, status: number): string {
   // A code that only repeats the status adds no information.
   if (typeof code === 'string' && code !== '' && !/^\d+$/.test(code)) return truncateText(code, MAX_CODE_LENGTH);
-  // Servers that have no code for it, such as vLLM and Ollama, say so.
-  const isUnknownModel = (text: string) =>
-    text.includes('model') && (text.includes('does not exist') || text.includes('not found'));
-  if (status === 404 && messages.some((message) => isUnknownModel(readPart(message)))) return 'model_not_found';
   return CODE_OF_STATUS[status] ?? 'upstream_error';
 }
+
+/** Longer messages tell of something else. */
+const MAX_UNKNOWN_LENGTH = 512;
+
+/** Few servers have OpenAI's code for it; the others say so, with 404 or 400. */
+function isUnknownModel(message: string, status: number): boolean {
+  if (message.length > MAX_UNKNOWN_LENGTH || (status !== 400 && status !== 404)) return false;
+  return (status === 404 && MISSING.test(message)) || UNKNOWN_MODEL.some((words) => words.test(message));
+}
+
+const MISSING =
+  /\b(?:models?|deployment)\b.{0,512}\b(?:does not exist|not found)\b|\bdoes not exist\b.{0,512}\bmodel\b/i;
+const UNKNOWN_MODEL: readonly RegExp[] = [
+  /\bmodels?\b[/: ]{0,2}['"\u0060]?[\w./:@+-]{0,128}['"\u0060]?\s{0,2}(?:is |was )?(?:not found|does not exist|not exist)\b/i,
+  /\bnot found the model\b|\bunknown model\b|\bis not a valid model id\b|\bmodel identifier is invalid\b|模型不存在/i,
+  /\binvalid model(?: name| id)?(?: passed|:| ['"\u0060])|\bdeployment for this resource does not exist\b/i,
+  // Anthropic's, and OpenRouter's.
+  /^model: \S+$|^no endpoints found for \S+$/i,
+];
 
 function errorType({ type }: JsonObject, status: number): string {
   if (typeof type === 'string' && type.endsWith('_error')) return type;

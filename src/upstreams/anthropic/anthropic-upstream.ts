@@ -10,6 +10,7 @@ import { stateOwnerFor } from '../http/base-path.ts';
 import { exchange, fetchJson } from '../http/exchange.ts';
 import { ModelServer } from '../http/model-server.ts';
 import { ModelTable } from '../http/model-table.ts';
+import { WithoutFields } from '../http/without-fields.ts';
 import { toMessagesBody } from './body.ts';
 import { isLast, MessagesTurn } from './messages-turn.ts';
 import { type AnthropicOptions, anthropicSettings } from './options.ts';
@@ -41,6 +42,7 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
     { 'anthropic-version': settings.version, ...(settings.apiKey ? { 'x-api-key': settings.apiKey } : {}) },
   );
   const { client, noteOnce } = server;
+  const without = new WithoutFields(OPTIONAL_FIELDS);
 
   async function* stream(request: ModelRequest, call: UpstreamCall): AsyncGenerator<readonly ModelEvent[]> {
     const headers = server.headers(call);
@@ -50,7 +52,7 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
     // The API requires a limit, so the host's own is one too.
     const maxTokens = Math.min(settings.maxTokens, maxOutputTokens ?? settings.maxTokens);
     try {
-      yield* new MessagesTurn(server, { ...settings, maxTokens }, call, headers).events(fitting);
+      yield* new MessagesTurn(server, { ...settings, maxTokens }, call, { headers, without }).events(fitting);
     } catch (error) {
       throw server.scrubFor(headers)(error);
     }
@@ -114,6 +116,9 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
     },
   };
 }
+
+/** Fields without which a request means the same. */
+const OPTIONAL_FIELDS = ['temperature', 'top_p', 'top_k', 'service_tier', 'metadata', 'output_config.effort'];
 
 /** The fields that are input; the API refuses any other where it only counts. */
 const COUNTED = ['model', 'messages', 'system', 'tools', 'tool_choice', 'thinking', 'output_config'];

@@ -7,6 +7,7 @@ import { exactText } from '../../protocol/json/whole-numbers.ts';
 import type { Note } from '../../protocol/note.ts';
 import { toPrintable } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
+import { ArgumentPieces } from '../../protocol/tool-calls/argument-pieces.ts';
 import { type Hold, holding, skippedOnce } from '../http/without-output.ts';
 import { answersUse, searchEnd, searchStart, type WebUse, webUse } from './web-tools.ts';
 
@@ -130,15 +131,20 @@ function openBlock(block: JsonObject, seen: Seen, events: ModelEvent[]): OpenBlo
       const call = seen.calls++;
       seen.text = 0;
       let streamed = false;
+      const pieces = new ArgumentPieces();
+      const emit = (more: string, into: ModelEvent[]) => {
+        if (more !== '') into.push({ type: 'tool-call-delta', call, arguments: more });
+      };
       const known = typeof id === 'string' && id !== '' ? { id } : {};
       events.push({ type: 'tool-call-delta', call, ...known, name, arguments: '' });
       return {
         add({ partial_json: text }, into) {
           if (typeof text !== 'string' || text === '') return;
           streamed = true;
-          into.push({ type: 'tool-call-delta', call, arguments: text });
+          emit(pieces.take(text), into);
         },
         stop(into) {
+          emit(pieces.settle(), into);
           if (streamed || !isRecord(input) || Object.keys(input).length === 0) return;
           into.push({ type: 'tool-call-delta', call, arguments: exactText(input) });
         },

@@ -11,6 +11,7 @@ import { mapStream } from '../../streams/pull-stream.ts';
 import { secondTry } from '../../streams/second-try.ts';
 import { type AnswerBatch, exchange, parseJson } from '../http/exchange.ts';
 import type { ModelServer, SentHeaders } from '../http/model-server.ts';
+import type { WithoutFields } from '../http/without-fields.ts';
 import { STATE_REJECTED, withoutThoughts } from '../http/without-thoughts.ts';
 import { toMessagesBody } from './body.ts';
 import { continuedBody } from './continued.ts';
@@ -24,8 +25,15 @@ export class MessagesTurn {
   private readonly settings: AnthropicSettings;
   private readonly call: UpstreamCall;
   private readonly headers: SentHeaders;
+  private readonly without: WithoutFields;
 
-  constructor(server: ModelServer, settings: AnthropicSettings, call: UpstreamCall, headers: SentHeaders) {
+  constructor(
+    server: ModelServer,
+    settings: AnthropicSettings,
+    call: UpstreamCall,
+    { headers, without }: { readonly headers: SentHeaders; readonly without: WithoutFields },
+  ) {
+    this.without = without;
     this.server = server;
     this.settings = settings;
     this.call = call;
@@ -63,9 +71,13 @@ export class MessagesTurn {
   private async *answer(fields: JsonObject, limit: number | undefined): AsyncGenerator<readonly ModelEvent[]> {
     const { limits, note } = this.call;
     const decoder = new MessagesDecoder(cleanNote(note, this.server.cleanerFor(this.headers)), limits.outputBytes);
+    const model = String(fields.model);
     let next: JsonObject | undefined = fields;
     for (let pauses = 0; next; pauses += 1) {
-      const httpRequest = { path: '/messages', headers: this.headers, body: textWithInputs(next), isLast };
+      const body = this.without.known(model, next);
+      const text = textWithInputs(body);
+      const second = this.without.second({ model, body, text, write: textWithInputs }, this.server, this.call);
+      const httpRequest = { path: '/messages', headers: this.headers, body: text, isLast, second };
       yield* mapStream(exchange(this.server.client, httpRequest, this.call), new MessageReader(decoder));
       const { pause } = decoder;
       if (!pause) return;

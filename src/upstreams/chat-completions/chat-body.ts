@@ -68,6 +68,11 @@ export function toChatBody(request: ModelRequest, settings: ProviderSettings, re
 /** The body of a chat request, with its choice of tools in a form that the server obeys. */
 export function withKnownToolChoice(body: JsonObject, forms: ToolChoiceForms): JsonObject {
   const { tool_choice: choice, tools } = body;
+  if (forms === 'auto' && choice === 'none') {
+    const { tools: _, tool_choice: word, parallel_tool_calls: isParallel, ...rest } = body;
+    return rest;
+  }
+  if (forms === 'auto' && choice) return { ...withKnownToolChoice(body, 'words'), tool_choice: 'auto' };
   if (forms === 'all' || !isRecord(choice)) return body;
   if (choice.type === 'allowed_tools') {
     const { mode } = isRecord(choice.allowed_tools) ? choice.allowed_tools : choice;

@@ -62,7 +62,8 @@ export interface ChatCompletionsOptions extends ServerOptions {
   readonly thinkTags?: boolean | 'prompted' | undefined;
   /**
    * The forms of `tool_choice` that the server obeys. `all`: also `allowed_tools`. `names`: a tool by its name. `words`:
-   * not even that, so a forced tool is sent alone with `required`. Default: the provider's, or `names`.
+   * not even that, so a forced tool is sent alone with `required`. `auto`: no other word, so a forced tool is sent alone,
+   * and none at all with `none`. Default: the provider's, or `names`.
    */
   readonly toolChoice?: ToolChoiceForms | undefined;
   /** The field for `max_output_tokens`. Default: the provider's, or `max_tokens`. */
@@ -93,6 +94,11 @@ export interface ChatCompletionsOptions extends ServerOptions {
    * the last one for Mistral. Default: the provider's, or `any`.
    */
   readonly lastMessage?: 'any' | 'user' | 'prefix' | undefined;
+  /**
+   * `assistant` adds a short message of the assistant's where a message of the user's follows the results of tools. Default:
+   * the provider's, or `any`.
+   */
+  readonly afterToolResults?: 'any' | 'assistant' | undefined;
   /** `omit` leaves out text of white space beside tool calls. Default: the provider's, or `keep`. */
   readonly blankText?: 'keep' | 'omit' | undefined;
   /**
@@ -100,6 +106,11 @@ export interface ChatCompletionsOptions extends ServerOptions {
    * refused, unless the router fetches the files. Default: the provider's, or false.
    */
   readonly fileUrls?: boolean | undefined;
+  /**
+   * Whether the server reports the cost of an answer after the end marker of the stream. The end of the response then waits
+   * for it, up to a second; its text does not. Default: the provider's, or false.
+   */
+  readonly costAfterDone?: boolean | undefined;
 }
 
 /** The options with every default filled in. */
@@ -142,7 +153,7 @@ export function chatSettings(options: ChatCompletionsOptions): ChatSettings {
     reasoningField: isOneOf(...REASONING_FIELDS),
     reasoningRequired: boolean,
     thinkTags: (value) => typeof value === 'boolean' || value === 'prompted' || "true, false or 'prompted'",
-    toolChoice: isOneOf('all', 'names', 'words'),
+    toolChoice: isOneOf('all', 'names', 'words', 'auto'),
     maxTokensField: isOneOf('max_tokens', 'max_completion_tokens'),
     maxOutputTokens: CAPS,
     refusedFields: listFrom(...REFUSABLE_FIELDS),
@@ -155,8 +166,10 @@ export function chatSettings(options: ChatCompletionsOptions): ChatSettings {
     unstreamedFormats: listFrom('json_object', 'json_schema'),
     toolSchemas: isOneOf(...SCHEMA_DIALECTS),
     lastMessage: isOneOf('any', 'user', 'prefix'),
+    afterToolResults: isOneOf('any', 'assistant'),
     blankText: isOneOf('keep', 'omit'),
     fileUrls: boolean,
+    costAfterDone: boolean,
   });
   const server = openaiServer(NAME, options);
   const usual = findProvider(options.provider ?? 'auto', server.baseURL);

@@ -10,12 +10,12 @@ import type { JsonObject } from '../../protocol/record.ts';
 import { mapStream, type PullStream } from '../../streams/pull-stream.ts';
 import type { SecondRequest } from '../http/exchange.ts';
 import type { Refusal } from '../http/http.ts';
+import { LearnedSettings } from '../http/learned-settings.ts';
 import type { ModelTable } from '../http/model-table.ts';
 import { toChatBody } from './chat-body.ts';
 import type { ChatCompletionsOptions, ChatSettings } from './chat-options.ts';
 import type { ChatServer } from './chat-server.ts';
 import { AnswerDecoding } from './decode-answer.ts';
-import { LearnedSettings } from './learned-settings.ts';
 import { readLesson, withLesson } from './lessons.ts';
 import { shortenedNames, withModelFacts } from './provider-rules.ts';
 import type { ProviderSettings } from './providers.ts';
@@ -38,7 +38,7 @@ export class ChatStreams {
   private readonly options: ChatCompletionsOptions;
   private readonly models: ModelTable;
   private readonly seen: SeenFields;
-  private readonly learned = new LearnedSettings();
+  private readonly learned = new LearnedSettings<Partial<ProviderSettings>>();
 
   constructor(
     server: ChatServer,

@@ -1,5 +1,6 @@
 /** Reads from a server's refusal which field, keyword or limit it does not take, so that the request can do without. */
 import type { JsonObject } from '../../protocol/record.ts';
+import { isRefused, plainWord, refusalText, refusedFields, wordsIn } from '../http/refused-fields.ts';
 import { EFFORTS, type Effort, type ProviderSettings, REFUSABLE_FIELDS, type RefusableField } from './providers.ts';
 
 /** What a refusal teaches. */
@@ -12,13 +13,6 @@ interface Lesson {
   readonly change: string;
 }
 
-/** Maximum characters of a refusal that are read; some servers quote the request in it. */
-const MAX_READ = 16 * 1024;
-/** Maximum depth of an error within errors. */
-const MAX_DEPTH = 8;
-/** Fields of an error that quote the request. */
-const QUOTES: ReadonlySet<string> = new Set(['input', 'ctx', 'url', 'failed_generation']);
-
 /**
  * The lesson of a refusal with this status and answer, of a request with this body. Undefined where nothing may be left
  * out: what a request means, its messages, its tools, its choice of a tool and its format, is never changed.
@@ -29,10 +23,8 @@ export function readLesson(
   body: JsonObject,
   settings: ProviderSettings,
 ): Lesson | undefined {
-  const pieces: string[] = [];
-  collectTexts(said, pieces, 0);
-  const text = pieces.join('\n').slice(0, MAX_READ);
-  const refusal = { text, words: new Set(text.match(/[A-Za-z][A-Za-z0-9_]*/g)?.map(plainWord)), body, settings };
+  const text = refusalText(said);
+  const refusal = { text, words: wordsIn(text), body, settings };
   if (status !== 400 && status !== 422) return status === 500 ? schemaLesson(refusal) : undefined;
   for (const read of READERS) {
     const lesson = read(refusal);
@@ -49,17 +41,6 @@ interface Refusal {
   readonly settings: ProviderSettings;
 }
 
-/** Servers write `prompt_cache_key` and `promptCacheKey`. */
-function plainWord(name: string): string {
-  return name.replaceAll('_', '').toLowerCase();
-}
-
-function collectTexts(value: unknown, pieces: string[], depth: number): void {
-  if (typeof value === 'string') pieces.push(value.slice(0, MAX_READ));
-  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH || pieces.length > 1000) return;
-  for (const [name, each] of Object.entries(value)) if (!QUOTES.has(name)) collectTexts(each, pieces, depth + 1);
-}
-
 const READERS: readonly ((refusal: Refusal) => Lesson | undefined)[] = [
   schemaLesson,
   callIdLesson,
@@ -68,6 +49,7 @@ const READERS: readonly ((refusal: Refusal) => Lesson | undefined)[] = [
   formatLesson,
   limitFieldLesson,
   effortLesson,
+  thoughtLesson,
   answerLimitLesson,
   refusedFieldLesson,
 ];
@@ -92,11 +74,13 @@ const SCHEMA_WORDS = [
   '.parameters',
   'json schema',
   'unrecognized schema',
+  'tool schema',
 ] as const;
 
 function callIdLesson({ text, settings }: Refusal): Lesson | undefined {
-  if (!/tool[_ ]?call[_ ]?id|tool_calls(?:\[|\.)\d+\]?\.id\b/i.test(text)) return undefined;
-  const lengths = readNumbers(text).filter((each) => each === 9 || each === 40 || each === 64);
+  if (!/tool[_ ]?(?:call|use)[_ .]?id|tool_calls(?:\[|\.)\d+\]?\.id\b/i.test(text)) return undefined;
+  // The digits of a pattern are no length.
+  const lengths = readNumbers(text.replaceAll('0-9', '')).filter((each) => each === 9 || each === 40 || each === 64);
   const callIds = lengths.includes(9)
     ? 'mistral'
     : lengths.includes(40)
@@ -159,32 +143,53 @@ function limitFieldLesson({ text, words, body }: Refusal): Lesson | undefined {
 
 function effortLesson({ text, words, body }: Refusal): Lesson | undefined {
   const { reasoning_effort: sent } = body;
-  if (sent === undefined || !(words.has('reasoningeffort') || words.has('effort'))) return undefined;
+  const isNamed = words.has('reasoningeffort') || words.has('effort') || /invalid (?:reasoning|think)/i.test(text);
+  if (sent === undefined || !isNamed) return undefined;
+  // Behind another field of the request it is only mentioned.
+  const before = text.slice(0, Math.max(text.search(/reasoning[_ .]?effort/i), 0));
+  if (REFUSABLE_FIELDS.some((field) => body[field] !== undefined && before.includes(field))) return undefined;
   const listed = text.slice(
     text.search(/one of|supported|must be|allowed|available|expected|should be|valid|accepts/i),
   );
   const named = new Set(listed.match(/\b[a-z]+\b/g));
   const efforts = EFFORTS.filter((effort: Effort) => effort !== sent && named.has(effort));
+  // Groq's models that think or do not: without a word they think.
+  if (named.has('default') && sent !== 'none' && efforts.every((effort) => effort === 'none'))
+    return leftOutLesson(['reasoning_effort'], false);
   // A client's word that is no effort must not decide for other clients.
   if (efforts.length > 0 && EFFORTS.some((effort) => effort === sent))
     return { settings: { efforts }, isLasting: true, change: 'with a reasoning effort that it takes' };
   return undefined;
 }
 
+/** The effort is refused by other names: thoughts that the model has not, or cannot do without. */
+function thoughtLesson({ text, words, body }: Refusal): Lesson | undefined {
+  if (body.reasoning_effort === undefined || words.has('toolchoice') || !THOUGHTS_REFUSED.test(text)) return undefined;
+  return leftOutLesson(['reasoning_effort'], EFFORTS.includes(body.reasoning_effort as Effort));
+}
+
+const THOUGHTS_REFUSED =
+  /does(?:n't| not) support (?:reasoning|thinking)|\b(?:reasoning|thinking|think)(?: (?:level|budget|value|mode))?(?: "\w{1,16}")? (?:is|are) (?:not supported|not available|not enabled|mandatory)|only works in thinking mode/i;
+
 const LIMITS = ['maxtokens', 'maxcompletiontokens', 'maxoutputtokens', 'maxnewtokens'] as const;
 /** Less room than this for an answer counts as none: the conversation is what is too long. */
 const LEAST_ROOM = 1024;
+/** A lower number is another one: no model writes so little at most. */
+const LEAST_LIMIT = 256;
 
 function answerLimitLesson({ text, words, body }: Refusal): Lesson | undefined {
   const sent = body.max_tokens ?? body.max_completion_tokens;
   if (typeof sent !== 'number') return undefined;
+  const isInput = words.has('prompt') || words.has('input') || words.has('inputs');
   const isNamed =
-    LIMITS.some((name) => words.has(name)) || (words.has('tokens') && (words.has('completion') || words.has('output')));
+    LIMITS.some((name) => words.has(name)) ||
+    (words.has('tokens') && (words.has('completion') || words.has('output') || (words.has('maximum') && !isInput)));
   if (!isNamed && !text.includes(String(sent))) return undefined;
   const numbers = readNumbers(text);
-  if (words.has('context')) return contextLesson(numbers, sent);
+  // A limit of both together: what the conversation leaves is the answer's.
+  if (words.has('context') || (isInput && text.includes('+'))) return contextLesson(numbers, sent);
   const max = numbers.filter((each) => each < sent).reduce((most, each) => Math.max(most, each), 0);
-  if (!isNamed || max < 1 || !/max|most|less|<=|exceed|large|range|up to|limit|supports|greater/i.test(text))
+  if (!isNamed || max < LEAST_LIMIT || !/max|most|less|<=|exceed|large|range|up to|limit|supports|greater/i.test(text))
     return undefined;
   return { settings: { maxOutputTokens: { '*': max } }, isLasting: true, change: `for at most ${max} tokens` };
 }
@@ -201,48 +206,24 @@ function contextLesson(numbers: readonly number[], sent: number): Lesson | undef
 }
 
 function readNumbers(text: string): readonly number[] {
-  return [...text.matchAll(/\d+(?:[,_]\d{3})*/g)].map(([number]) => Number(number.replace(/[,_]/g, '')));
+  // A list such as [1,8192] has no thousands.
+  const numbers = text.matchAll(/(\d{1,3}(?:[,_]\d{3})+(?!\d)|\d+)( \(exclusive\))?/g);
+  return [...numbers].map(([, number = '', exclusive]) => Number(number.replace(/[,_]/g, '')) - (exclusive ? 1 : 0));
 }
 
-/** Fields whose values a client chooses, for which another client's value may be right. */
-const VALUED: ReadonlySet<RefusableField> = new Set([
-  'service_tier',
-  'metadata',
-  'prompt_cache_retention',
-  'prompt_cache_options',
-]);
-/** Words of any text. */
-const COMMON: ReadonlySet<RefusableField> = new Set(['user', 'metadata', 'stop']);
-
-function refusedFieldLesson({ text, words, body }: Refusal): Lesson | undefined {
-  if (!isRefused(text)) return undefined;
-  const named = REFUSABLE_FIELDS.filter((field) => {
+function refusedFieldLesson({ text, body }: Refusal): Lesson | undefined {
+  const sent = REFUSABLE_FIELDS.filter((field) => {
     // `stop` ends the answer, and `parallel_tool_calls: false` forbids something.
-    if (body[field] === undefined || field === 'stop') return false;
-    if (field === 'parallel_tool_calls' && body.parallel_tool_calls !== true) return false;
-    return words.has(plainWord(field)) && (!COMMON.has(field) || isQuoted(text, field));
+    if (field === 'parallel_tool_calls') return body.parallel_tool_calls === true;
+    return body[field] !== undefined && field !== 'stop';
   });
-  if (named.length === 0) return undefined;
-  const isValue = /value/i.test(text) && !/param|field|propert|argument|input|key\b|name/i.test(text);
-  const isLasting = !named.some((field) => isValue && VALUED.has(field));
-  const change = `without ${named.map((field) => `'${field}'`).join(', ')}`;
-  return { settings: { refusedFields: named }, isLasting, change };
+  const refused = refusedFields(text, sent);
+  return refused && leftOutLesson(refused.fields, refused.isLasting);
 }
 
-/** Whether the text names the field in quotes, or in a place of its own. */
-function isQuoted(text: string, field: string): boolean {
-  for (let at = text.indexOf(field); at >= 0; at = text.indexOf(field, at + field.length)) {
-    const before = at === 0 || `"'\`.\n`.includes(text.charAt(at - 1));
-    const end = at + field.length;
-    if (before && (end === text.length || `"'\`.:\n`.includes(text.charAt(end)))) return true;
-  }
-  return false;
-}
-
-function isRefused(text: string): boolean {
-  return /unsupported|not (?:be )?(?:supported|permitted|allowed|accepted|available|recognized)|unrecogni[sz]ed|unknown|unexpected|extra|forbidden|additional propert|does not (?:support|accept|allow)|cannot find field|no such|invalid (?:field|param|argument|property|key)/i.test(
-    text,
-  );
+function leftOutLesson(refusedFields: readonly RefusableField[], isLasting: boolean): Lesson {
+  const change = `without ${refusedFields.map((field) => `'${field}'`).join(', ')}`;
+  return { settings: { refusedFields }, isLasting, change };
 }
 
 /** Both settings; fields that are refused add up. */

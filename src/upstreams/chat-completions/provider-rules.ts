@@ -168,19 +168,27 @@ export function refuseFileUrls(messages: readonly ChatMessage[]): void {
   throw new ApiError('unsupported_parameter', message, { param: 'input' });
 }
 
-/** A text that asks for nothing new. */
+/** A text that asks for nothing new, and one that says nothing. */
 const CONTINUE = 'Continue.';
+const DONE = 'Done.';
 
-/** The messages with the names of tools that the server takes, and with the end that it takes. */
+/** The messages with the names of tools that the server takes, in the order and with the end that it takes. */
 export function adaptMessages(messages: readonly ChatMessage[], settings: ProviderSettings): readonly ChatMessage[] {
-  const { lastMessage, maxToolName } = settings;
+  const { lastMessage, maxToolName, afterToolResults } = settings;
   const named = Number.isFinite(maxToolName)
     ? messages.map((message) => withShortNames(message, maxToolName))
     : messages;
-  const last = named.at(-1);
-  if (lastMessage === 'any' || last?.role !== 'assistant') return named;
-  if (lastMessage === 'prefix') return [...named.slice(0, -1), { ...last, prefix: true }];
-  return [...named, { role: 'user', content: CONTINUE }];
+  const ordered = afterToolResults === 'assistant' ? named.flatMap(withAnswer) : named;
+  const last = ordered.at(-1);
+  if (lastMessage === 'any' || last?.role !== 'assistant') return ordered;
+  if (lastMessage === 'prefix') return [...ordered.slice(0, -1), { ...last, prefix: true }];
+  return [...ordered, { role: 'user', content: CONTINUE }];
+}
+
+/** The message, behind a short one of the assistant's if it follows the results of tools. */
+function withAnswer(message: ChatMessage, index: number, messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  const follows = messages[index - 1]?.role === 'tool' && message.role !== 'tool' && message.role !== 'assistant';
+  return follows ? [{ role: 'assistant', content: DONE }, message] : [message];
 }
 
 function withShortNames(message: ChatMessage, max: number): ChatMessage {

@@ -89,17 +89,21 @@ export interface ProviderSettings {
   readonly toolSchemas: SchemaDialect;
   /** `user` adds a short message of the user's to a conversation that ends with the assistant, `prefix` marks that one. */
   readonly lastMessage: 'any' | 'user' | 'prefix';
+  /** `assistant` adds a short message of the assistant's between the results of tools and a message of somebody else. */
+  readonly afterToolResults: 'any' | 'assistant';
   /** `omit` leaves out text of white space beside calls. */
   readonly blankText: 'keep' | 'omit';
   /** Whether it fetches files by their URL. */
   readonly fileUrls: boolean;
+  /** Whether it reports the cost after the end marker of its stream: the end waits for that, up to a second. */
+  readonly costAfterDone: boolean;
 }
 
 /**
  * The forms of `tool_choice` that a server obeys: `all` of OpenAI's, with `allowed_tools`; `names` of tools and words;
- * or `words` alone, such as `required`.
+ * `words` alone, such as `required`; or nothing but `auto`.
  */
-export type ToolChoiceForms = 'all' | 'names' | 'words';
+export type ToolChoiceForms = 'all' | 'names' | 'words' | 'auto';
 
 /** A known provider. */
 export interface Provider extends ProviderSettings {
@@ -133,8 +137,10 @@ export const USUAL: Provider = Object.freeze<Provider>({
   unstreamedFormats: [],
   toolSchemas: 'any',
   lastMessage: 'any',
+  afterToolResults: 'any',
   blankText: 'keep',
   fileUrls: false,
+  costAfterDone: false,
 });
 
 const REASONING = { reasoningField: 'reasoning' } as const;
@@ -148,7 +154,8 @@ const OPENAI_LIMITS = {
   maxToolDescription: 1024,
   toolSchemas: 'openai',
 } as const satisfies Partial<Provider>;
-const NO_CACHE_FIELDS = ['prompt_cache_key', 'prompt_cache_options', 'prompt_cache_retention'] as const;
+const NO_CACHE_LIFE = ['prompt_cache_options', 'prompt_cache_retention'] as const;
+const NO_CACHE_FIELDS = ['prompt_cache_key', ...NO_CACHE_LIFE] as const;
 const OPENAI_ONLY = [...NO_CACHE_FIELDS, 'safety_identifier', 'verbosity'] as const;
 const LOW_TO_HIGH = { efforts: ['low', 'medium', 'high'] } as const satisfies Partial<Provider>;
 
@@ -181,9 +188,15 @@ export const PROVIDERS = Object.freeze({
   }),
   mistral: provider(['api.mistral.ai'], {
     reasoningField: 'thinking',
-    refusedFields: ['stream_options', 'logprobs', 'top_logprobs', 'top_k', 'user', ...OPENAI_ONLY],
+    refusedFields: [
+      ...(['stream_options', 'logprobs', 'top_logprobs', 'top_k', 'user'] as const),
+      ...NO_CACHE_LIFE,
+      ...(['safety_identifier', 'verbosity'] as const),
+    ],
+    efforts: ['none', 'high'],
     callIds: 'mistral',
     lastMessage: 'user',
+    afterToolResults: 'assistant',
   }),
   groq: provider(['api.groq.com'], {
     ...REASONING,
@@ -198,7 +211,7 @@ export const PROVIDERS = Object.freeze({
     ...LOW_TO_HIGH,
     refusedFields: ['presence_penalty', 'frequency_penalty', 'top_k', 'metadata', ...OPENAI_ONLY],
   }),
-  xai: provider(['api.x.ai'], COMPLETION_TOKENS),
+  xai: provider(['api.x.ai'], { ...COMPLETION_TOKENS, refusedFields: ['presence_penalty', 'frequency_penalty'] }),
   gemini: provider(['generativelanguage.googleapis.com', 'aiplatform.googleapis.com'], {
     ...NO_REPLAY,
     refusedFields: OPENAI_ONLY,
@@ -206,11 +219,12 @@ export const PROVIDERS = Object.freeze({
     toolSchemas: 'gemini',
   }),
   openrouter: provider(['openrouter.ai'], { ...REASONING, fileUrls: true }),
+  opencode: provider(['opencode.ai'], { costAfterDone: true }),
   together: provider(['api.together.xyz', 'api.together.ai'], { ...REASONING, ...LOW_TO_HIGH }),
-  fireworks: provider(['api.fireworks.ai'], { refusedFields: ['prompt_cache_options', 'prompt_cache_retention'] }),
+  fireworks: provider(['api.fireworks.ai'], { refusedFields: NO_CACHE_LIFE }),
   perplexity: provider(['api.perplexity.ai'], NO_REPLAY),
-  moonshot: provider(['api.moonshot.ai', 'api.moonshot.cn']),
-  zhipu: provider(['open.bigmodel.cn', 'api.z.ai']),
+  moonshot: provider(['api.moonshot.ai', 'api.moonshot.cn'], { reasoningRequired: true }),
+  zhipu: provider(['open.bigmodel.cn', 'api.z.ai'], { toolChoice: 'auto' }),
   qwen: provider(['dashscope.aliyuncs.com', 'dashscope-intl.aliyuncs.com', 'dashscope-us.aliyuncs.com']),
   minimax: provider(['api.minimax.io', 'api.minimaxi.com'], { reasoningField: 'think_tags' }),
   nvidia: provider(['integrate.api.nvidia.com'], { refusedFields: NO_CACHE_FIELDS }),

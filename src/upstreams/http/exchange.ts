@@ -17,6 +17,10 @@ interface ExchangeRequest {
   readonly body: string;
   /** Whether the data is that of the last event. */
   readonly isLast: (data: string) => boolean;
+  /** Whether data that follows the last event belongs to the answer all the same: such data is passed on in front of that event. */
+  readonly isLate?: (data: string) => boolean;
+  /** Whether the server is known to send such data some time later: the last event waits for it, up to a second. */
+  readonly waitsForLate?: boolean;
   /** Removes the server's secrets from an error, so that it can be shown. */
   readonly scrubError?: (error: unknown) => unknown;
   /** Makes the error that reports an answer without events to the host, from its text. */
@@ -41,6 +45,8 @@ export interface AnswerBatch {
 
 /** How long an accepted request may send nothing before the client's own stream is opened, in milliseconds. */
 const QUIET_MS = 1000;
+/** How long the end of an answer waits for what its server sends after the last event, in milliseconds. */
+const LATE_MS = 1000;
 
 /**
  * Posts the request and yields the answer up to its last event; an empty batch if the server accepted the request and
@@ -56,6 +62,11 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
   private request: ExchangeRequest | undefined;
   private readonly call: UpstreamCall;
   private readonly isLast: (data: string) => boolean;
+  private readonly isLate: ((data: string) => boolean) | undefined;
+  private readonly waitsForLate: boolean;
+  /** The last event, while it waits for what follows it. */
+  private held: string | undefined = undefined;
+  private lateTimer: NodeJS.Timeout | undefined = undefined;
   private readonly scrubError: (error: unknown) => unknown;
   private readonly unexpected: ((text: string) => Error) | undefined;
   private consumer: Consumer<AnswerBatch> = NULL_CONSUMER;
@@ -71,6 +82,8 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
     this.request = request;
     this.call = call;
     this.isLast = request.isLast;
+    this.isLate = request.isLate;
+    this.waitsForLate = request.waitsForLate ?? false;
     this.scrubError = request.scrubError ?? ((error) => error);
     this.unexpected = request.unexpected;
   }
@@ -78,18 +91,26 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
   pull(consumer: Consumer<AnswerBatch>): void {
     this.consumer = consumer;
     if (this.over) consumer.onEnd();
+    else if (this.held !== undefined) this.pullLate();
     else if (this.inbox) this.inbox.pull(this);
     else this.open().catch((error) => this.onError(error));
   }
 
   onChunk(data: readonly string[]): void {
     this.isAnswered ||= data.length > 0;
+    if (this.held !== undefined) return this.takeLate(data, this.held);
     const place = data.findIndex(this.isLast);
-    if (place < 0) this.consumer.onChunk({ whole: false, data });
-    else this.last({ whole: false, data: place === data.length - 1 ? data : data.slice(0, place + 1) });
+    if (place < 0) return this.consumer.onChunk({ whole: false, data });
+    const isAlone = place === data.length - 1;
+    const late = isAlone || !this.isLate ? undefined : data.slice(place + 1).find(this.isLate);
+    const last = data[place] ?? '';
+    if (late !== undefined) this.last({ whole: false, data: [...data.slice(0, place), late, last] });
+    else if (this.waitsForLate) this.hold(data.slice(0, place), last);
+    else this.last({ whole: false, data: isAlone ? data : data.slice(0, place + 1) });
   }
 
   onEnd(): void {
+    if (this.held !== undefined) return this.last({ whole: false, data: [this.held] });
     if (!this.isAnswered) {
       const cause = this.unexpected?.(this.inbox?.head.trim() ?? '');
       const message = `The model server answered with no events (${this.contentType}).`;
@@ -102,6 +123,8 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
   onError(error: unknown): void {
     // The caller has gone away, which is why the connection broke.
     if (this.over) return;
+    // The answer is whole: how its connection ends does not matter, unless the caller has left.
+    if (this.held !== undefined && !this.call.signal.aborted) return this.last({ whole: false, data: [this.held] });
     const failure = this.scrubError(this.watch ? brokenCallError(error, this.watch) : error);
     this.close();
     this.consumer.onError(failure);
@@ -109,6 +132,7 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
 
   close(): void {
     this.over = true;
+    clearTimeout(this.lateTimer);
     this.inbox?.close();
     this.watch?.stop();
   }
@@ -164,6 +188,24 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
   private takeWhole(text: string): void {
     this.call.wire?.received(Buffer.from(text));
     this.last({ whole: true, data: [text] });
+  }
+
+  /** Passes on what came before the last event, which waits. */
+  private hold(data: readonly string[], last: string): void {
+    this.held = last;
+    if (data.length > 0) this.consumer.onChunk({ whole: false, data });
+    else this.pullLate();
+  }
+
+  private pullLate(): void {
+    this.lateTimer ??= setTimeout(() => this.onEnd(), LATE_MS);
+    this.inbox?.pull(this);
+  }
+
+  private takeLate(data: readonly string[], last: string): void {
+    const late = this.isLate && data.find(this.isLate);
+    if (late !== undefined) this.last({ whole: false, data: [late, last] });
+    else this.pullLate();
   }
 
   private last(batch: AnswerBatch): void {

@@ -1,6 +1,5 @@
 /** Reports to the host, and to no client, that a server sent an unexpected answer. */
 
-import { ApiError } from '../../protocol/errors.ts';
 import { basePath } from './base-path.ts';
 
 /** Number of characters of the answer that are shown. */
@@ -18,9 +17,4 @@ export function unexpectedAnswer(text: string, clean: (text: string) => string, 
     `The model server's answer is of another kind.${hint} ${came}`,
     cause === undefined ? {} : { cause },
   );
-}
-
-/** The error of a stream in which a second answer begins within the first: which parts belong to which is not known. */
-export function secondAnswerError(): ApiError {
-  return new ApiError('upstream_error', 'The model server began a second answer within the first one.');
 }

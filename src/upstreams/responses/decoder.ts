@@ -10,9 +10,9 @@ import { readLogProbList } from '../../protocol/json/log-probs.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isFilledText, isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
+import { ArgumentPieces } from '../../protocol/tool-calls/argument-pieces.ts';
 import { namespacedName, toModelSafeName } from '../../protocol/tool-calls/names/tool-names.ts';
-import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
-import { secondAnswerError } from '../http/unexpected-answer.ts';
+import { errorInBody, secondAnswerError } from '../../protocol/upstream-errors/upstream-error.ts';
 import { type Hold, holding } from '../http/without-output.ts';
 import { withoutStatus } from '../responses-input/input.ts';
 import { comparedText, hasOutput, itemKey, OUTPUT_DIFFERS, pairItems, type StreamedItem } from './final-output.ts';
@@ -34,6 +34,8 @@ interface OpenItem extends StreamedItem {
   readonly call: number | undefined;
   /** Whether the call takes free text, which is its one argument here. */
   readonly isCustom: boolean;
+  /** The arguments of any other call. */
+  readonly pieces: ArgumentPieces | undefined;
   /** The number of the item, if it is shown as it is. */
   readonly native: number | undefined;
   /** Whether its reasoning is emitted raw or as a summary; if both arrive, only one is emitted. */
@@ -123,6 +125,7 @@ export class ResponsesDecoder {
       key: isRecord(item) ? stringOrNone(itemKey(item)) : undefined,
       call: isCall ? this.calls++ : undefined,
       isCustom: isCall && item.type === CUSTOM,
+      pieces: isCall && item.type !== CUSTOM ? new ArgumentPieces() : undefined,
       native: isNative ? this.natives++ : undefined,
       emitted: { text: '', tail: '' },
       spoke: false,
@@ -185,12 +188,12 @@ export class ResponsesDecoder {
     if (REASONING_DELTAS.has(type)) return this.reason(item, type, text, events);
     if (type === TEXT_DELTA) addWords(item, text, events, textDelta(text, logprobs));
     else if (type === 'response.refusal.delta') addWords(item, text, events, { type: 'refusal-delta', text });
-    else this.addArguments(item, text, events);
+    else this.addArguments(item, item.pieces ? item.pieces.take(text) : text, events);
     item.spoke = true;
   }
 
   private addArguments(item: OpenItem, text: string, events: ModelEvent[]): void {
-    if (item.call === undefined) return;
+    if (item.call === undefined || text === '') return;
     grow(item.emitted, text);
     const more = item.isCustom ? JSON.stringify(text).slice(1, -1) : text;
     events.push({ type: 'tool-call-delta', call: item.call, arguments: more });
@@ -259,6 +262,7 @@ export class ResponsesDecoder {
 
   private closeCall({ arguments: json, input }: JsonObject, item: OpenItem, events: ModelEvent[]): void {
     const text = item.isCustom ? input : json;
+    if (item.pieces) this.addArguments(item, item.pieces.settle(), events);
     if (!item.spoke && typeof text === 'string' && text !== '') this.addArguments(item, text, events);
     if (item.isCustom) events.push({ type: 'tool-call-delta', call: item.call as number, arguments: AFTER_INPUT });
   }
@@ -315,7 +319,8 @@ export class ResponsesDecoder {
     if (!isRecord(response)) throw new ApiError('upstream_error', 'The model server sent an end without a response.');
     const { usage: reported } = response;
     const usage = readUsage(reported);
-    if (usage && isRecord(reported)) events.push({ type: 'usage', usage, reported, cost: costIn(reported) });
+    if (usage && isRecord(reported))
+      events.push({ type: 'usage', usage, reported, cost: costIn(reported) ?? costIn(response) });
     if (response.status === 'failed' || response.status === 'cancelled') throw responseFailure(response);
     const info = modelInfo(response.model, response.service_tier);
     if (info) events.push(info);

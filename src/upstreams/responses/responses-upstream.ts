@@ -14,6 +14,7 @@ import { ModelServer } from '../http/model-server.ts';
 import { ModelTable } from '../http/model-table.ts';
 import { bearerHeaders } from '../http/server-options.ts';
 import { skippedItem } from '../http/skipped-item.ts';
+import { WithoutFields } from '../http/without-fields.ts';
 import { mayReachWeb, toResponsesBody } from './body.ts';
 import { type ResponsesOptions, responsesSettings } from './options.ts';
 import { asFunctions, secondRequest } from './second-request.ts';
@@ -38,8 +39,9 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
   const settings = responsesSettings(options);
   const server = new ModelServer('responsesUpstream', settings, bearerHeaders(settings));
   const { client, noteOnce } = server;
+  const without = new WithoutFields(OPTIONAL_FIELDS);
   const answer = (fields: JsonObject, offered: ModelRequest, call: UpstreamCall) =>
-    streamAnswer(server, fields, offered, call);
+    streamAnswer(server, fields, offered, call, without);
 
   /** The models whose server takes functions only. */
   const functionModels = new Set<string>();
@@ -110,5 +112,11 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
   };
 }
 
+/** Fields without which a request means the same. */
+const OPTIONAL_FIELDS = [
+  ...['temperature', 'top_p', 'presence_penalty', 'frequency_penalty', 'top_logprobs', 'metadata', 'user'],
+  ...['service_tier', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_options', 'prompt_cache_retention'],
+  ...['reasoning.effort', 'reasoning.summary', 'text.verbosity'],
+];
 /** The most models that are remembered. */
 const MAX_MODELS = 1000;

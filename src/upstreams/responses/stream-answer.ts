@@ -10,6 +10,7 @@ import { mapStream, type PullStream } from '../../streams/pull-stream.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { type AnswerBatch, exchange, parseJson } from '../http/exchange.ts';
 import type { ModelServer } from '../http/model-server.ts';
+import type { WithoutFields } from '../http/without-fields.ts';
 import { ResponsesDecoder } from './decoder.ts';
 import { itemDeltaMemo } from './plain-delta.ts';
 
@@ -19,11 +20,15 @@ export function streamAnswer(
   fields: JsonObject,
   offered: ModelRequest,
   call: UpstreamCall,
+  without: WithoutFields,
 ): PullStream<readonly ModelEvent[]> {
   const headers = server.headers(call);
   const scrubError = server.scrubFor(headers);
   const note = cleanNote(call.note, server.cleanerFor(headers));
-  const httpRequest = { path: '/responses', headers, body: JSON.stringify(fields), isLast: isDone, scrubError };
+  const body = without.known(offered.model, fields);
+  const text = JSON.stringify(body);
+  const second = without.second({ model: offered.model, body, text }, server, call);
+  const httpRequest = { path: '/responses', headers, body: text, isLast: isDone, scrubError, second };
   const batches = exchange(server.client, httpRequest, call);
   return mapStream(batches, new AnswerDecoding(new ResponsesDecoder(note, offered), scrubError));
 }

@@ -15,6 +15,42 @@ const nested = (message: string, more: object = {}) => ({ error: { message, type
 /** What servers answer, as their sources and their users' reports have it. */
 const ANSWERS: readonly (readonly [server: string, status: number, body: unknown])[] = [
   [
+    'Bedrock',
+    400,
+    {
+      message:
+        'The model returned the following errors: Input Tokens Exceeded: Number of input tokens exceeds maximum length. Please update the input to try again.',
+    },
+  ],
+  ['NVIDIA', 400, nested('Input value error: prompt has 140000 tokens, but max supported context length is 131072')],
+  ['Z.AI', 400, { error: { code: '1261', message: 'Prompt exceeds max length' } }],
+  ['Z.AI', 400, { error: { code: '1261', message: 'Prompt 超长' } }],
+  [
+    'Volcengine',
+    400,
+    { error: { code: 'InvalidParameter', message: 'Total tokens of image and text exceed max message tokens.' } },
+  ],
+  ['Snowflake', 400, { message: 'max tokens of 128000 exceeded: prompt has 140000 tokens' }],
+  [
+    'vLLM',
+    400,
+    nested(
+      "You passed 9000 input tokens and requested 100 output tokens. However, the model's context length is only 8192 tokens, resulting in a maximum input length of 8092 tokens.",
+      { param: 'input_tokens', code: 400 },
+    ),
+  ],
+  ['AI21', 422, { detail: 'Prompt tokens limit exceeded: 262144. Your prompt has 300000 tokens' }],
+  [
+    'Cohere',
+    400,
+    {
+      message:
+        'too many tokens: total number of tokens in the prompt cannot exceed 128000 - received 140000. Try using a shorter prompt',
+    },
+  ],
+  ['MiniMax', 400, { base_resp: { status_code: 2013, status_msg: 'invalid params, context window exceeds limit' } }],
+  ['Moonshot', 400, nested('input length too long')],
+  [
     'OpenAI',
     400,
     nested('Your input exceeds the context window of this model. Please adjust your input and try again.', {

@@ -12,9 +12,14 @@ import {
   textStream,
   toolCallStream,
 } from '../../../src/testing/index.ts';
-import { LearnedSettings } from '../../../src/upstreams/chat-completions/learned-settings.ts';
 import { readLesson } from '../../../src/upstreams/chat-completions/lessons.ts';
-import { PROVIDERS, type Provider, USUAL } from '../../../src/upstreams/chat-completions/providers.ts';
+import {
+  PROVIDERS,
+  type Provider,
+  type ProviderSettings,
+  USUAL,
+} from '../../../src/upstreams/chat-completions/providers.ts';
+import { LearnedSettings } from '../../../src/upstreams/http/learned-settings.ts';
 
 let fake: FakeUpstream;
 let closing: (() => Promise<unknown>)[] = [];
@@ -221,6 +226,46 @@ describe('the settings of a provider', () => {
     ]);
   });
 
+  it.each(['mistral', 'openai'] as const)(
+    '[V-24] put a word of the assistant behind results, where it must follow them: %s',
+    async (provider) => {
+      const call = { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{}' };
+      const output = { type: 'function_call_output', call_id: 'c1', output: 'x' };
+      const items = [
+        message('user', 'Hi.'),
+        call,
+        output,
+        message('user', 'Stop.'),
+      ] as unknown as ModelRequest['items'];
+      const { body } = await ask({ provider }, { items });
+      const roles = (body.messages as readonly JsonObject[]).map(({ role, content }) => [role, content]);
+      const done = provider === 'mistral' ? [['assistant', 'Done.']] : [];
+      expect(roles).toEqual([['user', 'Hi.'], ['assistant', null], ['tool', 'x'], ...done, ['user', 'Stop.']]);
+    },
+  );
+
+  it('[V-24] [O-11] send Z.AI no word but auto, and no tools where none may be called', async () => {
+    const choices: readonly (readonly [NonNullable<ModelRequest['toolChoice']>, unknown, unknown])[] = [
+      ['required', ['f', 'g'], 'auto'],
+      ['auto', ['f', 'g'], 'auto'],
+      [{ name: 'g' }, ['g'], 'auto'],
+      ['none', undefined, undefined],
+    ];
+    for (const [toolChoice, names, choice] of choices) {
+      const { body } = await ask({ provider: 'zhipu' }, { tools: [tool('f'), tool('g')], toolChoice });
+      const tools = body.tools as readonly { readonly function: JsonObject }[] | undefined;
+      expect([tools?.map(({ function: { name } }) => name), body.tool_choice]).toEqual([names, choice]);
+    }
+  });
+
+  it('[V-24] give Moonshot a thought with each call', async () => {
+    const call = { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{}' };
+    const output = { type: 'function_call_output', call_id: 'c1', output: 'x' };
+    const items = [message('user', 'Hi.'), call, output] as unknown as ModelRequest['items'];
+    const { body } = await ask({ provider: 'moonshot' }, { items });
+    expect((body.messages as readonly JsonObject[])[1]).toMatchObject({ role: 'assistant', reasoning_content: ' ' });
+  });
+
   it('[V-24] give DeepSeek a thought with each message of the assistant', async () => {
     const thought = {
       type: 'reasoning',
@@ -425,9 +470,9 @@ describe('a refusal of a server that is not in the table', () => {
     ],
     [
       'no effort',
-      said("Input should be 'none' or 'default' for reasoning_effort"),
-      { reasoningEffort: 'low' },
-      { reasoning_effort: 'none' },
+      said("Input should be 'none' or 'low' for reasoning_effort"),
+      { reasoningEffort: 'high' },
+      { reasoning_effort: 'low' },
     ],
     [
       'a description',
@@ -556,7 +601,7 @@ describe('a refusal of a server that is not in the table', () => {
 
   it('[V-22] is remembered for an hour, for so many models, whatever clients call them', () => {
     let now = 0;
-    const learned = new LearnedSettings(() => now);
+    const learned = new LearnedSettings<Partial<ProviderSettings>>(() => now);
     learned.learn('x'.repeat(1000), { refusedFields: ['user'] });
     for (let model = 0; model < 300; model += 1) learned.learn(String(model), { refusedFields: ['user'] });
     learned.learn('299', { refusedFields: ['top_k'], callIds: 'short' });

@@ -3,7 +3,7 @@
 import { ChatDecoder } from '../../../src/protocol/chat-completions/decoder.ts';
 import type { Note } from '../../../src/protocol/note.ts';
 import { isContextOverflow } from '../../../src/protocol/upstream-errors/context-overflow.ts';
-import { upstreamError } from '../../../src/protocol/upstream-errors/upstream-error.ts';
+import { errorInBody, upstreamError } from '../../../src/protocol/upstream-errors/upstream-error.ts';
 import { describeShared, listShared, readShared } from '../../support/shared.ts';
 
 describe('a full context', () => {
@@ -56,6 +56,11 @@ describe('the error of a model server', () => {
   it.each([
     'input (702 tokens) is too large to process. increase the physical batch size (current batch size: 512)',
     'image input is not supported - hint: if this is unexpected, you may need to provide the mmproj',
+    'this model is missing data required for image input',
+    'Error: Jinja Exception: Only user and assistant roles are supported!',
+    'Conversation roles must alternate user/assistant/user/assistant/... at row 1, column 5:',
+    'Failed to parse tool call arguments as JSON: [json.exception.parse_error.101] parse error at line 1',
+    'tools param requires --jinja flag',
   ])('[V-29] is of the client, where llama.cpp answers with 500: %s', (message) => {
     expect(upstreamError(500, server(message))).toMatchObject({
       status: 400,
@@ -74,8 +79,47 @@ describe('the error of a model server', () => {
     { object: 'error', message: 'The model `x` does not exist.', type: 'NotFoundError', param: null, code: 404 },
     { error: { message: 'The model `x` does not exist.', type: 'NotFoundError', param: 'model', code: 404 } },
     { error: "model 'x:latest' not found" },
+    // OpenRouter, Mistral, DeepSeek, Moonshot, Z.AI, xAI, Gemini, Fireworks, Azure, Perplexity, Bedrock, llama.cpp, Anthropic, LiteLLM
+    { error: { message: 'x/y is not a valid model ID', code: 400 } },
+    { error: { message: 'No endpoints found for x/y.', code: 404 } },
+    { object: 'error', message: 'Invalid model: x', type: 'invalid_model', param: null, code: '1500' },
+    { error: { message: 'Model Not Exist', type: 'invalid_request_error', code: 'invalid_request_error' } },
+    { error: { message: 'Not found the model x or Permission denied', type: 'resource_not_found_error' } },
+    { error: { code: '1211', message: '模型不存在，请检查模型代码。' } },
+    { code: 'Client specified an invalid argument', error: 'Model not found: x' },
+    [{ error: { code: 404, message: 'models/x is not found for API version v1main', status: 'NOT_FOUND' } }],
+    { error: { message: 'Model not found, inaccessible, and/or not deployed', code: 'NOT_FOUND' } },
+    { error: { code: 'DeploymentNotFound', message: 'The API deployment for this resource does not exist.' } },
+    { error: { message: "Invalid model 'x'. Permitted models can be found in the documentation", code: 400 } },
+    { message: 'The provided model identifier is invalid.' },
+    { error: { code: 400, message: "model 'x' not found", type: 'invalid_request_error' } },
+    { type: 'error', error: { type: 'not_found_error', message: 'model: claude-x' } },
+    { error: { message: '/chat/completions: Invalid model name passed in model=x. Call `/v1/models`', code: '400' } },
   ])('[V-30] names an unknown model as OpenAI does: %j', (body) => {
-    expect(upstreamError(404, body)).toMatchObject({ status: 404, code: 'model_not_found' });
+    for (const status of [400, 404])
+      expect(upstreamError(status, body)).toMatchObject({ status: 404, code: 'model_not_found' });
+  });
+
+  it.each([
+    'Invalid model output: the answer is no JSON.',
+    'No endpoints found that support tool use.',
+    'This model does not support images.',
+    "The model's chat template was not found.",
+    "Tool 'look' of the model was called, and its result is missing.",
+  ])('[V-30] takes nothing else for an unknown model: %s', (message) => {
+    expect(upstreamError(400, { error: { message } })).toMatchObject({ status: 400, code: 'invalid_request' });
+  });
+
+  it('[V-30] is read where MiniMax says it, within a good status', () => {
+    const failed = {
+      choices: null,
+      base_resp: { status_code: 2013, status_msg: 'invalid params, context window exceeds limit' },
+    };
+    expect(errorInBody(failed)).toMatchObject({ code: 'context_length_exceeded', status: 400 });
+    expect(
+      errorInBody({ choices: null, base_resp: { status_code: 1008, status_msg: 'insufficient balance' } }),
+    ).toMatchObject({ status: 502, message: 'insufficient balance' });
+    expect(errorInBody({ choices: [], base_resp: { status_code: 0, status_msg: '' } })).toBeUndefined();
   });
 
   it('[V-30] is not_found for anything else that is unknown', () => {
@@ -86,6 +130,7 @@ describe('the error of a model server', () => {
     const loading = { error: { message: 'Loading model', type: 'unavailable_error', code: 503 } };
     expect(upstreamError(503, loading).headers).toEqual({ 'retry-after': '5' });
     expect(upstreamError(503, loading, { 'retry-after': '60' }).headers).toEqual({ 'retry-after': '60' });
+    expect(upstreamError(503, { error: 'Model x/y is currently loading' }).headers).toEqual({ 'retry-after': '5' });
     expect(upstreamError(503, server('Busy.')).headers).toEqual({});
   });
 });
@@ -114,7 +159,31 @@ describe('fields of an answer', () => {
     ).toEqual([]);
   });
 
+  it.each([
+    ['Fireworks', { perf_metrics: { a: 1 } }, { token_ids: [1] }],
+    ['LM Studio', { stats: { tokens_per_second: 12.3, stop_reason: 'eos' }, model_info: { arch: 'llama' } }, {}],
+    ['llama.cpp', { __verbose: { content: 'x' }, prompt_progress: { total: 3, time_ms: 4 } }, {}],
+    [
+      'MiniMax',
+      { input_sensitive: false, output_sensitive_type: 1, base_resp: { status_code: 0, status_msg: '' } },
+      {},
+    ],
+    ['Qianfan', { is_safe: 1, ban_round: 0 }, { flag: 0 }],
+    ['Hunyuan', { note: 'Written by AI.', moderation_level: '1' }, {}],
+    ['SiliconFlow', { sla_metrics: { ts_us: 1 } }, {}],
+    ['Ollama', { load_duration: 1, total_duration: 2 }, {}],
+    ['OpenRouter', { openrouter_metadata: { endpoint: 'x' } }, { native_finish_reason: 'stop' }],
+    ['SGLang and vLLM', { sglext: { x: 1 }, vllm_xargs: { a: 'b' } }, { hidden_states: [[1, 2]], routed_experts: 'x' }],
+    ['Z.AI', { request_id: 'x', content_filter: [{ level: 3, role: 'assistant' }] }, {}],
+    ['Cohere and Databricks', { generation_id: 'x', response_id: 'y', databricks_request_id: 'z' }, {}],
+  ])('[V-42] are no notes, if they are measures or labels: %s', (_server, chunk, choice) => {
+    expect(noted(chunk, choice)).toEqual([]);
+  });
+
   it('[V-42] are notes, if nobody knows them', () => {
+    expect(noted({ related_questions: [1, 'Why?'] }, {})).toEqual([
+      'The model server sent fields that nothing here reads: related_questions.',
+    ]);
     expect(noted({ documents: ['x'] }, {})).toEqual([
       'The model server sent fields that nothing here reads: documents.',
     ]);

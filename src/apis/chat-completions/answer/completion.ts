@@ -38,6 +38,8 @@ export interface Completion extends CompletionPlan {
   usage: JsonObject | undefined;
   /** The usage of the last of them, unchanged. */
   lastUsage: JsonObject | undefined;
+  /** The cost in dollars of those that reported one. */
+  cost: number | undefined;
   /** The newest answer's model, as its server names it. */
   answeredBy: string | undefined;
   /** The newest answer's model server, if the upstream chose among several. */
@@ -63,6 +65,7 @@ export function newCompletion({ wantsUsage, isLegacy }: CompletionPlan): Complet
     isRewritten: false,
     usage: undefined,
     lastUsage: undefined,
+    cost: undefined,
     answeredBy: undefined,
     server: undefined,
     text: '',
@@ -72,9 +75,18 @@ export function newCompletion({ wantsUsage, isLegacy }: CompletionPlan): Complet
   };
 }
 
-/** Adds an answer that has ended. */
-export function addAnswer(completion: Completion, text: GrownText, usage: JsonObject | undefined): void {
+/** An answer that has ended. */
+interface EndedAnswer {
+  readonly text: GrownText;
+  readonly usage: JsonObject | undefined;
+  /** In dollars. */
+  readonly cost: number | undefined;
+}
+
+/** Adds it. */
+export function addAnswer(completion: Completion, { text, usage, cost }: EndedAnswer): void {
   completion.text += wholeText(text);
+  if (cost !== undefined) completion.cost = (completion.cost ?? 0) + cost;
   if (!usage) return;
   completion.usage = addUsage(completion.usage, usage);
   completion.lastUsage = usage;

@@ -69,6 +69,8 @@ export class ModelAnswer {
   /** Everything else in the message. */
   readonly fields = new MessageFields();
   usage: JsonObject | undefined = undefined;
+  /** In dollars. */
+  cost: number | undefined = undefined;
   finishReason: string | undefined = undefined;
   /** Whether the model was truncated, so that its calls may be incomplete. */
   isCutOff = false;
@@ -267,6 +269,7 @@ export class ModelAnswer {
       if ('text' in event) completion.bytes += Buffer.byteLength(event.text);
       if (event.type === 'text-delta') grow(this.text, event.text);
       if (event.type === 'model-info' && event.model !== undefined) completion.answeredBy = event.model;
+      if (event.type === 'usage') this.cost = event.cost;
       if (event.type === 'finish') this.isCutOff = event.reason !== 'stop';
     }
     this.refuseTooLarge();

@@ -1,16 +1,12 @@
 /** Remembers what the refusals of one server have taught about each of its models. */
-import type { ProviderSettings } from './providers.ts';
-
 /** Limits the models per server, because clients choose the names. */
 const MAX_MODELS = 256;
 const MAX_NAME = 256;
 /** A server may be updated: what it has refused is tried again after an hour. */
 const LASTING_MS = 60 * 60 * 1000;
 
-type Learned = Partial<ProviderSettings>;
-
-/** The lessons of one server. */
-export class LearnedSettings {
+/** The lessons of one server, which are settings of its requests. */
+export class LearnedSettings<Learned extends { readonly refusedFields?: readonly unknown[] }> {
   // A Map keeps insertion order, so its first entry is the oldest.
   private readonly models = new Map<string, { readonly settings: Learned; readonly until: number }>();
   private readonly now: () => number;

@@ -1,0 +1,108 @@
+/** Puts the arguments of one call together from the fragments of a stream, which are not always deltas. */
+import { isDeepStrictEqual } from 'node:util';
+import { type GrownText, grow, wholeText } from '../grown-text.ts';
+import { objectIn } from '../json/json-text.ts';
+import { ObjectEnd } from '../json/object-end.ts';
+import { markedIn } from '../json/whole-numbers.ts';
+import { isRecord } from '../record.ts';
+
+/**
+ * Some servers repeat all arguments so far in each fragment, others the whole call once more at its end; a piece that only looks like an earlier one, such as "00" after "100", is a piece. Only pieces that begin
+ * three objects within each other, all alike, are taken for repetitions.
+ */
+export class ArgumentPieces {
+  /** All arguments so far. */
+  private readonly text: GrownText = { text: '', tail: '' };
+  /** A fragment that repeats them, or is an object within them; the next one shows which. */
+  private held = '';
+  /** Whether each fragment repeats all arguments so far. */
+  private isCumulative = false;
+  /** The arguments that have not been searched for their end. */
+  private unread: GrownText = { text: '', tail: '' };
+  private end: ObjectEnd | undefined = undefined;
+
+  /** Whether a fragment waits for the next one. */
+  get isHolding(): boolean {
+    return this.held !== '';
+  }
+
+  /** Whether there are any. */
+  get isBegun(): boolean {
+    return this.length > 0;
+  }
+
+  /** What the fragment adds. */
+  take(fragment: string): string {
+    const more = this.newArguments(fragment);
+    this.add(more);
+    return more;
+  }
+
+  /** What the held fragment adds, where the call has ended. */
+  settle(): string {
+    const { held } = this;
+    if (held === '') return '';
+    this.held = '';
+    const before = wholeText(this.text);
+    // At the end of the call the fragment is what makes an object of it.
+    const isWholeCall = objectIn(before + held) === undefined && objectIn(held) !== undefined;
+    const more = isWholeCall ? held.slice(before.length) : held;
+    this.add(more);
+    return more;
+  }
+
+  /** Whether the arguments are an object to its end. Each character is read once, and only if an upstream repeats names: most never do. */
+  isWholeObject(): boolean {
+    this.end ??= new ObjectEnd();
+    this.end.take(wholeText(this.unread));
+    this.unread = { text: '', tail: '' };
+    return this.end.isReached();
+  }
+
+  /** Whether the text is the same object as the arguments so far. */
+  isSameObject(text: string): boolean {
+    const value = markedIn(text);
+    return isRecord(value) && isDeepStrictEqual(markedIn(wholeText(this.text)), value);
+  }
+
+  private get length(): number {
+    return this.text.text.length + this.text.tail.length;
+  }
+
+  private add(more: string): void {
+    grow(this.text, more);
+    grow(this.unread, more);
+  }
+
+  private newArguments(fragment: string): string {
+    const { held, length } = this;
+    if (fragment === '' || length === 0) return fragment;
+    if (held !== '') {
+      this.held = '';
+      this.isCumulative = continuesText(held, '', fragment);
+      return this.isCumulative ? fragment.slice(length) : held + fragment;
+    }
+    if (!OBJECT.test(fragment)) return fragment;
+    const { text, tail } = this.text;
+    if (continuesText(text, tail, fragment)) {
+      // In front of a value it may be one that begins as the whole does.
+      if (this.isCumulative || !BEFORE_VALUE.test(tail === '' ? text.slice(-64) : tail)) return fragment.slice(length);
+      this.held = fragment;
+      return '';
+    }
+    return fragment.trimEnd().endsWith('}') && this.isWholeObject() && this.isSameObject(fragment) ? '' : fragment;
+  }
+}
+
+const BEFORE_VALUE = /[:[,]\s{0,64}$/;
+
+const OBJECT = /^\s*\{/;
+
+/** Whether the fragment begins with the text so far, and ends no more objects than it begins. */
+function continuesText(text: string, tail: string, fragment: string): boolean {
+  if (fragment.length < text.length + tail.length) return false;
+  if (!fragment.startsWith(text) || !fragment.startsWith(tail, text.length)) return false;
+  const end = new ObjectEnd();
+  end.take(fragment);
+  return !end.isMissed();
+}

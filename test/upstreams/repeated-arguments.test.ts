@@ -1,0 +1,50 @@
+/** Arguments that servers of other APIs repeat, in the events of all of them. */
+import type { ModelEvent } from '../../src/protocol/events.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
+import { MessagesDecoder } from '../../src/upstreams/anthropic/decoder.ts';
+import { ResponsesDecoder } from '../../src/upstreams/responses/decoder.ts';
+
+const TEXT = '{"city":"Paris","days":[1,{"n":100}]}';
+const WAYS: readonly (readonly [string, readonly string[]])[] = [
+  ['each fragment repeats all so far', [TEXT.slice(0, 7), TEXT.slice(0, 20), TEXT]],
+  ['the whole comes once more at the end', [TEXT.slice(0, 7), TEXT.slice(7), TEXT]],
+  ['the whole comes once more in other words', [TEXT, JSON.stringify(JSON.parse(TEXT), undefined, 2)]],
+  ['they are deltas', [TEXT.slice(0, 7), TEXT.slice(7, 20), TEXT.slice(20)]],
+];
+
+function written(events: readonly ModelEvent[]): string {
+  return events.map((event) => (event.type === 'tool-call-delta' ? event.arguments : '')).join('');
+}
+
+describe('the arguments of a call', () => {
+  it.each(WAYS)('[V-19] of a Responses server are read once, where %s', (_way, deltas) => {
+    const notes: unknown[] = [];
+    const tools = [{ name: 'get', parameters: { type: 'object' } }];
+    const decoder = new ResponsesDecoder((note) => notes.push(note), { tools });
+    const call = { type: 'function_call', id: 'fc', call_id: 'c', name: 'get', arguments: '' };
+    const done = { ...call, arguments: TEXT };
+    const events: ModelEvent[] = [];
+    const take = (event: JsonObject) => decoder.take(event, events);
+    take({ type: 'response.output_item.added', output_index: 0, item: call });
+    for (const delta of deltas) take({ type: 'response.function_call_arguments.delta', output_index: 0, delta });
+    take({ type: 'response.output_item.done', output_index: 0, item: done });
+    take({ type: 'response.completed', response: { object: 'response', status: 'completed', output: [done] } });
+    expect([written(events), notes]).toEqual([TEXT, []]);
+  });
+
+  it.each(WAYS)('[V-19] of a Messages server are read once, where %s', (_way, deltas) => {
+    const decoder = new MessagesDecoder(() => {});
+    const events: ModelEvent[] = [];
+    const take = (event: JsonObject) => decoder.take(event, events);
+    take({ type: 'message_start', message: { id: 'm', content: [] } });
+    take({
+      type: 'content_block_start',
+      index: 0,
+      content_block: { type: 'tool_use', id: 't', name: 'get', input: {} },
+    });
+    for (const text of deltas)
+      take({ type: 'content_block_delta', index: 0, delta: { type: 'input_json_delta', partial_json: text } });
+    take({ type: 'content_block_stop', index: 0 });
+    expect(written(events)).toBe(TEXT);
+  });
+});
