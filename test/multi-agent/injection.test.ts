@@ -1,8 +1,6 @@
 /** Answers to calls of agents while their response runs, over a WebSocket. */
-import { once } from 'node:events';
-import { WebSocket } from 'ws';
-import type { JsonObject } from '../../src/protocol/record.ts';
 import { type AgentsApp, BETA, call, lastSaid, type Script, type Shown, withAgents } from './app.ts';
+import { type Client, connected } from './socket.ts';
 
 const ROOT = '/root';
 const CHILD = '/root/reader';
@@ -15,42 +13,6 @@ const delegating: Script = (asked, round) => {
   return said ? { text: String(said.content) } : call('wait_agent', {}, `wait_${round}`);
 };
 const asking: Script = (asked, round) => (round === 1 ? call('ask') : { text: `Answered: ${lastSaid(asked)}` });
-
-/** A client on a WebSocket. */
-interface Client {
-  send(message: JsonObject): void;
-  /** The next message of one of these types. */
-  next(...types: readonly string[]): Promise<Shown>;
-  readonly received: readonly Shown[];
-}
-
-async function connected(app: AgentsApp, run: (client: Client) => Promise<void>, headers = BETA): Promise<void> {
-  const socket = new WebSocket(`${app.url.replace('http', 'ws')}/responses`, { headers });
-  const received: Shown[] = [];
-  const unread: Shown[] = [];
-  socket.on('message', (data) => {
-    // The cast: the server sends nothing else.
-    const message = JSON.parse(String(data)) as Shown;
-    received.push(message);
-    unread.push(message);
-  });
-  await once(socket, 'open');
-  try {
-    await run({
-      received,
-      send: (message) => socket.send(JSON.stringify(message)),
-      async next(...types) {
-        for (;;) {
-          const message = unread.shift();
-          if (!message) await once(socket, 'message');
-          else if (types.includes(message.type)) return message;
-        }
-      },
-    });
-  } finally {
-    socket.terminate();
-  }
-}
 
 const CREATE = {
   type: 'response.create',
