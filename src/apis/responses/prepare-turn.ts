@@ -38,7 +38,7 @@ export async function prepareTurn(
   durability: TurnDurability = {},
 ): Promise<PreparedTurn> {
   const note = noteReporter(apiRequest, settings);
-  const agents = responseAgents(apiRequest, settings, life, durability.resumed !== undefined);
+  const agents = responseAgents(apiRequest, settings, life, (durability.resumed?.events.length ?? 0) > 0);
   const signal = agents?.signal ?? life;
   const asked = await prepareAnswerable({ ...apiRequest, signal }, settings, note);
   const first = agents?.begin(asked);

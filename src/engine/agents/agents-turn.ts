@@ -164,12 +164,15 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
     this.hasWaited = false;
     const owners = new Set<string>();
     for (const item of items) {
-      const owner = this.open.get(answeredId(item)) ?? ROOT_AGENT;
-      this.open.delete(answeredId(item));
+      const callId = answeredId(item);
+      const owner = this.open.get(callId) ?? ROOT_AGENT;
+      this.open.delete(callId);
       owners.add(owner);
       const id = outputItemId('fco', this.turn.plan.seed, this.output.length);
+      // A patch may have failed.
+      const status = item.status ?? 'completed';
       // The cast: the answer to a call has been validated as an item.
-      this.write({ ...item, id, status: 'completed' } as unknown as OutputItem, owner);
+      this.write({ ...item, id, call_id: callId, status } as unknown as OutputItem, owner);
     }
     this.put([{ type: 'input-injected', sequence: this.sequence++ }]);
     for (const owner of owners) {

@@ -5,6 +5,7 @@ import type { ProgramCall, ProgramRuntime, ProgramStep, RunningProgram } from '.
 import type { Item, OutputItem, ToolCallResult } from '../../protocol/items.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
 import { plainText, thrownText } from '../../protocol/record.ts';
+import { answeredId } from '../../protocol/tool-calls/kinds.ts';
 import { callingProgram } from '../../protocol/tool-calls/program-call.ts';
 import { assertOutputSize } from '../../protocol/tool-calls/results/output-size.ts';
 import type { RoundCall } from '../turn/machine/tool-rounds.ts';
@@ -107,7 +108,7 @@ export class ProgramRuns {
     } else if (requestId !== undefined) {
       const approved = log.records.find((each) => each.item.id === requestId);
       if (approved) this.calls.add({ record: approved, index: this.read });
-    } else this.answers.set(item.call_id, item);
+    } else this.answers.set(answeredId(item), item);
   }
 
   private log(callId: string): ProgramLog {
