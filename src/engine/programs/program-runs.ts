@@ -32,6 +32,8 @@ interface ProgramRunsCase {
   readonly nameOf: ReadToolName;
   /** The programs of earlier turns that go on. */
   readonly open: readonly OpenProgram[];
+  /** Whether calls are made one after the other, as the request wants. */
+  readonly isSingle: boolean;
   readonly scope: string;
   readonly limits: { readonly toolCalls: number; readonly argumentBytes: number; readonly toolOutputBytes: number };
   readonly signal: AbortSignal;
@@ -126,7 +128,6 @@ export class ProgramRuns {
     try {
       const step = await this.nextStep(log, plainText(objectIn(text)?.code));
       if ('calls' in step) {
-        log.step = step;
         // The client's answer may come in an hour, and to another process.
         if (!step.calls.every(({ name }) => isRunHere(name))) await this.end(log);
         return { output: '', failed: false, calls: step.calls };
@@ -144,7 +145,7 @@ export class ProgramRuns {
 
   /** The first step that is not on record. What is on record is not called again: the program receives the same results. */
   private async nextStep(log: ProgramLog, code: string): Promise<ProgramStep> {
-    const { signal } = this.case;
+    const { signal, isSingle } = this.case;
     let step = log.step;
     if (!log.running) {
       log.running = await this.begin(log, code);
@@ -154,14 +155,16 @@ export class ProgramRuns {
     while (step && 'calls' in step) {
       const { calls } = step;
       const known = log.records.slice(log.received, log.received + calls.length);
-      if (known.length === 0) {
-        this.check(calls, log.records.length);
-        return step;
-      }
-      if (known.length < calls.length || !known.every((record, at) => isSameCall(record, calls[at])))
-        throw new Error(DIVERGED);
       const results = known.flatMap(({ result }) => result ?? []);
-      if (results.length < calls.length) throw new Error(RESULT_MISSING);
+      const isWhole = known.length === calls.length || known.length === 0 || isSingle;
+      if (!isWhole || !known.every((record, at) => isSameCall(record, calls[at]))) throw new Error(DIVERGED);
+      if (results.length < known.length) throw new Error(RESULT_MISSING);
+      if (known.length < calls.length || calls.length === 0) {
+        log.step = step;
+        const next = isSingle ? calls.slice(known.length, known.length + 1) : calls;
+        this.check(next, log.records.length);
+        return { calls: next };
+      }
       log.received += calls.length;
       step = await log.running.goOn(results, signal);
     }

@@ -82,7 +82,7 @@ export function turnTools(
 
 /** The programs of the turn, and those of earlier turns that go on; undefined where nothing runs them. */
 function programRuns(
-  { toolset, tools, approvalRules, programs: open = [], apiRequest: { scope } }: PreparedRequest,
+  { toolset, tools, approvalRules, programs: open = [], apiRequest: { scope }, body }: PreparedRequest,
   { limits }: ResponsesApiSettings,
   signal: AbortSignal,
 ) {
@@ -96,6 +96,7 @@ function programRuns(
     isRunHere: (called) => toolset.has(called) && !approvalRules.has(called),
     nameOf: toolNameReader(toolset, tools.forms),
     open,
+    isSingle: body.parallel_tool_calls === false,
     scope,
     limits,
     signal,

@@ -73,3 +73,7 @@ export async function resultOf(app: ToolsApp, code: string, body: JsonObject = {
 export function answerTo({ call_id, caller }: Item, output: unknown): JsonObject {
   return { type: 'function_call_output', call_id, caller, output: JSON.stringify(output) };
 }
+
+/** A program with two calls of the client at once. */
+export const TWO_STOCKS =
+  "const [a, b] = await Promise.all(['x', 'y'].map((sku) => tools.get_stock({ sku }))); text({ sum: a.units + b.units });";

@@ -21,12 +21,10 @@ import {
   SECRET,
   SKU,
   STOCK,
+  TWO_STOCKS,
   withPrograms,
   writes,
 } from './app.ts';
-
-const TWO_STOCKS =
-  "const [a, b] = await Promise.all(['x', 'y'].map((sku) => tools.get_stock({ sku }))); text({ sum: a.units + b.units });";
 
 describe('a bad program', () => {
   it.each([
