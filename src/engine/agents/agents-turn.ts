@@ -20,6 +20,8 @@ export interface AgentTurnParts {
   readonly agent: string;
   /** What it has seen so far. */
   readonly items: readonly Item[];
+  /** The output of the response so far. */
+  readonly made: readonly Item[];
   readonly signal: AbortSignal;
   readonly mail: AgentMail;
 }
@@ -116,9 +118,10 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
     agent.mustPause = false;
     const stop = new AbortController();
     const signal = AbortSignal.any([agents.signal, stop.signal]);
-    const items = itemsOfAgent([...agents.conversation, ...this.output], name, tree.forks);
+    const made = [...this.output];
+    const items = itemsOfAgent([...agents.conversation, ...made], name, tree.forks);
     const prepare = async function* (inner: Inner) {
-      const turn = await agents.prepareTurn({ agent: name, items, signal, mail: tree.mailbox(agent, signal) });
+      const turn = await agents.prepareTurn({ agent: name, items, made, signal, mail: tree.mailbox(agent, signal) });
       yield runTurn({ ...turn, ...inner });
     };
     this.run(agent, pullInTurn(prepare(this.inner(name))), stop);
@@ -332,7 +335,9 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
   private shownItem(run: AgentRun, item: OutputItem, id: string, next: TurnEvent | undefined): OutputItem {
     const { agent } = run;
     const shown = { ...item, id, agent: { agent_name: agent.name } };
-    if ('call_id' in shown && typeof shown.call_id === 'string')
+    // The ids of programs are ours, and those of their outputs those of earlier turns.
+    const isProgram = shown.type === 'program' || shown.type === 'program_output';
+    if (!isProgram && 'call_id' in shown && typeof shown.call_id === 'string')
       Object.assign(shown, { call_id: this.shownCallId(run, shown.call_id) });
     if (shown.type !== 'message' || shown.phase !== undefined) return shown;
     const goesOn = next?.type === 'item-start' || this.tree.goesOn(agent);

@@ -14,6 +14,7 @@ export const programCall: WrittenToolCallKind = {
   idPrefix: 'prog',
   runBy: 'server',
   endsBeforeResult: true,
+  hasOwnCallId: true,
   field: 'code',
   states: {},
   item: ({ id, callId, input }) => ({ id, type: 'program', call_id: callId, code: input, fingerprint: '' }),

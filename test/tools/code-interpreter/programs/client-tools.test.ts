@@ -63,8 +63,6 @@ const FORMS: readonly Form[] = [
   },
 ];
 
-const CALLER = { type: 'program', caller_id: 'call_p' };
-
 describe.each(FORMS)('a program that calls a tool of the type $tool.type', ({ tool, code, shown, answer, result }) => {
   it.each([
     ['stored, with the caller', true, true],
@@ -78,9 +76,11 @@ describe.each(FORMS)('a program that calls a tool of the type $tool.type', ({ to
         const tools = [PROGRAMS, tool];
         app.fake.reply(writes(code), says('Done.'), says('Yes.'));
         const first = await respond(app, { tools, store: isStored });
+        const [program] = itemsOf(first, 'program');
+        const caller = { type: 'program', caller_id: program?.call_id };
         const [call, ...others] = itemsOf(first, String(shown.type));
-        expect([call, others]).toEqual([expect.objectContaining({ ...shown, caller: CALLER }), []]);
-        const output = { ...answer(call as JsonObject), ...(hasCaller ? { caller: CALLER } : {}) };
+        expect([call, others]).toEqual([expect.objectContaining({ ...shown, caller }), []]);
+        const output = { ...answer(call as JsonObject), ...(hasCaller ? { caller } : {}) };
         const asked = [{ role: 'user', content: 'Hi' }, ...first.output, output];
         const second = await respond(
           app,
@@ -100,7 +100,7 @@ describe.each(FORMS)('a program that calls a tool of the type $tool.type', ({ to
           const [, made, got] = messages.filter(({ role }) => role !== 'system');
           expect([made, got]).toMatchObject([
             { role: 'assistant', tool_calls: [{ function: { name: 'programmatic_tool_calling' } }] },
-            { role: 'tool', tool_call_id: 'call_p', content: result },
+            { role: 'tool', tool_call_id: program?.call_id, content: result },
           ]);
         }
         expect(later.map((messages) => messages.map(({ role }) => role))).toEqual([

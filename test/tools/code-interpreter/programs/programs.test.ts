@@ -156,14 +156,15 @@ describe('a program that calls tools of the server', () => {
         const code = 'let sum = 0; for (const n of [1, 2, 3]) sum += (await tools.find({ n })).n; text({ sum });';
         app.fake.reply(writes(code), says('Six.'));
         const response = await respond(app, { tools: [PROGRAMS, CRM] });
-        const caller = { type: 'program', caller_id: 'call_p' };
+        const [{ call_id } = { call_id: '' }] = itemsOf(response, 'program');
+        const caller = { type: 'program', caller_id: call_id };
         const call = { type: 'mcp_call', status: 'completed', name: 'find', server_label: 'crm', caller };
         expect(response.output.filter(({ type }) => type !== 'mcp_list_tools')).toMatchObject([
-          { type: 'program', call_id: 'call_p', code, fingerprint: expect.stringMatching(/^\d+\.pst1\./) },
+          { type: 'program', call_id, code, fingerprint: expect.stringMatching(/^\d+\.pst1\./) },
           { ...call, arguments: '{"n":1}' },
           { ...call, arguments: '{"n":2}' },
           { ...call, arguments: '{"n":3}' },
-          { type: 'program_output', call_id: 'call_p', result: '{"sum":6}', status: 'completed' },
+          { type: 'program_output', call_id, result: '{"sum":6}', status: 'completed' },
           { type: 'message' },
         ]);
         const asked = app.fake.requests.map(chatBody);
@@ -173,8 +174,8 @@ describe('a program that calls tools of the server', () => {
         ]);
         expect(JSON.stringify(asked[0]?.tools)).toContain('tools.find(arguments)');
         expect(asked.at(-1)?.messages.slice(-2)).toMatchObject([
-          { role: 'assistant', tool_calls: [{ id: 'call_p', function: { name: 'programmatic_tool_calling' } }] },
-          { role: 'tool', tool_call_id: 'call_p', content: '{"sum":6}' },
+          { role: 'assistant', tool_calls: [{ id: call_id, function: { name: 'programmatic_tool_calling' } }] },
+          { role: 'tool', tool_call_id: call_id, content: '{"sum":6}' },
         ]);
         expect(app.toolCalls.map(({ name }) => name)).toEqual(['find', 'find', 'find', 'programmatic_tool_calling']);
       });
@@ -212,7 +213,8 @@ describe('a program that calls tools of the server', () => {
         const input = [{ role: 'user', content: 'Hi' }, ...first.output, { role: 'user', content: 'Sure?' }];
         await respond(app, { tools, input });
         const texts = app.fake.requests.slice(1).map((request) => toolTexts(chatBody(request)));
-        expect(texts).toEqual([{ call_p: '7' }, { call_p: '7' }, { call_p: '7' }]);
+        const [{ call_id = '' } = {}] = itemsOf(first, 'program');
+        expect(texts).toEqual(Array(3).fill({ [call_id]: '7' }));
       });
     },
     PATIENCE,
@@ -235,7 +237,7 @@ describe('a program that calls tools of the server', () => {
             const second = await respond(app, { tools, previous_response_id: first.id, input: [answer] });
             expect(itemsOf(second, 'program_output')).toMatchObject([
               {
-                call_id: 'call_p',
+                call_id: itemsOf(first, 'program')[0]?.call_id,
                 result: approve ? 'send' : 'The user did not approve this call, so it was not run.',
               },
             ]);
@@ -312,17 +314,50 @@ describe('a program that calls tools of the client', () => {
           { store, secret: isStored ? `${SECRET} ${round}` : SECRET },
         );
       }
-      const caller = { type: 'program', caller_id: 'call_p' };
+      const call_id = outputs[0]?.call_id;
+      const caller = { type: 'program', caller_id: call_id };
       expect(outputs).toMatchObject([
-        { type: 'program', call_id: 'call_p' },
+        { type: 'program', call_id },
         { type: 'mcp_call', name: 'find', caller },
         { type: 'function_call', name: 'get_stock', arguments: '{"sku":"x"}', caller },
         { type: 'function_call', name: 'get_stock', caller },
         { type: 'mcp_call', name: 'send', arguments: '{"n":41}', caller },
-        { type: 'program_output', call_id: 'call_p', result: '{"found":1,"sent":41}', status: 'completed' },
+        { type: 'program_output', call_id, result: '{"found":1,"sent":41}', status: 'completed' },
         { type: 'message' },
       ]);
       expect(ran.map(({ name }) => name)).toEqual(['find', 'send']);
+    },
+    PATIENCE,
+  );
+
+  it.each([
+    ['stored', true],
+    ['sent back', false],
+  ])(
+    '[E-12] goes on where the model server gives every program the same id, %s',
+    async (_, isStored) => {
+      await withPrograms(async (app) => {
+        const waiting = 'text((await tools.get_stock({ sku: "x" })).units);';
+        app.fake.reply(writes('text((await tools.find({ n: 1 })).n);'), writes(waiting), says('Done.'));
+        app.fake.reply(writes(waiting), says('Done.'));
+        let conversation: readonly JsonObject[] = [];
+        let previous: string | undefined;
+        const ask = async (input: readonly JsonObject[]) => {
+          const about = isStored ? { previous_response_id: previous, input } : { input: [...conversation, ...input] };
+          const response = await respond(app, { tools: [PROGRAMS, STOCK, CRM], store: isStored, ...about });
+          conversation = [...conversation, ...input, ...response.output];
+          previous = response.id;
+          return response;
+        };
+        const results: unknown[] = [];
+        for (const units of [7, 8]) {
+          const asked = await ask([{ role: 'user', content: 'Hi' }]);
+          const answered = await ask(itemsOf(asked, 'function_call').map((call) => answerTo(call, { units })));
+          for (const each of [asked, answered])
+            results.push(...itemsOf(each, 'program_output').map(({ result }) => result));
+        }
+        expect(results).toEqual(['1', '7', '8']);
+      });
     },
     PATIENCE,
   );
