@@ -186,6 +186,18 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
     return undefined;
   }
 
+  /** The client has sent input that the next response goes on with: nobody is waited for, and what the client must answer it answers there. */
+  steer(): void {
+    if (this.over || this.isEnding) return;
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.hasWaited = true;
+    this.tree.isSteered = true;
+    this.tree.changed();
+    if (this.end) this.interruptAll();
+    this.settle();
+  }
+
   /** An agent's batch, in the numbers of the response. */
   take(run: AgentRun, batch: readonly TurnEvent[]): void {
     let own: TurnEvent[] = [];
@@ -367,12 +379,12 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
     if (cost !== undefined) this.cost = (this.cost ?? 0) + cost;
     if (isRoot) this.end = end;
     const isWhole = end.status === 'completed';
-    if (isRoot && !isWhole) this.interruptAll();
+    if (isRoot && (!isWhole || this.tree.isSteered)) this.interruptAll();
     const isPending = pendingClientCalls(end.output).length > 0;
     const status = agent.status === 'interrupted' ? 'interrupted' : statusAfter(end, this.waitsForClient(agent.name));
     this.tree.ended(agent, status, isRoot || agent.mustPause ? undefined : turnAnswer(end, status));
     // What it waited for has come before it ended.
-    if (isWhole && isPending && status === 'completed') this.begin(agent);
+    if (isWhole && isPending && status === 'completed' && !this.tree.isSteered) this.begin(agent);
     this.settle();
   }
 
@@ -405,7 +417,7 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
   private settle(): void {
     if (this.runs.size > 0 || this.over || this.isEnding || !this.end) return;
     const isStopped = this.end.status !== 'completed' || this.agents.signal.aborted;
-    if (!isStopped && this.tree.isRootAnswered) return this.begin(this.tree.root);
+    if (!isStopped && this.tree.isRootAnswered && !this.tree.isSteered) return this.begin(this.tree.root);
     if (!isStopped && this.staysOpen()) return;
     this.isEnding = true;
     void this.endResponse(this.end);

@@ -40,7 +40,11 @@ export class ResponseAgents {
     const prepared = withAgentTools(asked, tree, ROOT_AGENT, this.limits.concurrent);
     const approved = approvedByAgent(asked).get(ROOT_AGENT) ?? [];
     return {
-      prepared: { ...prepared, answers: { ...answers, approved } },
+      prepared: {
+        ...prepared,
+        apiRequest: steeredUnlessPaused(asked.apiRequest, tree),
+        answers: { ...answers, approved },
+      },
       join: (turn, workspaces) => {
         const { limits, settings, stop, counted } = this;
         const sources = {
@@ -65,6 +69,15 @@ export class ResponseAgents {
 
   /** Takes the client's answers to calls while the response runs. */
   readonly inject = (items: readonly Item[]): InjectFailure | undefined => this.running?.inject(items);
+
+  /** Nobody waits any longer: the client has sent input for the next response. */
+  readonly steer = (): void => this.running?.steer();
+}
+
+/** Where the client has to answer calls first, its input waits for that, and the response ends as it would have. */
+function steeredUnlessPaused(request: EndpointRequest, tree: AgentTree): EndpointRequest {
+  const { isSteered } = request;
+  return isSteered ? { ...request, isSteered: () => isSteered() && tree.paused.length === 0 } : request;
 }
 
 /** The first agent's request, and its turn as one of several agents. */
