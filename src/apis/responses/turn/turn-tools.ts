@@ -118,9 +118,9 @@ function remainingLimits(
   if (!state) return { ...limits, toolCalls };
   const finished = state.output.from(0).filter((item) => isServerExecuted(state.plan, item)).length;
   const pending = state.pending.values();
-  const hasInner = pending.some(({ fields }) => fields !== undefined && callingProgram(fields) !== undefined);
+  const callers = new Set(pending.flatMap(({ fields = {} }) => callingProgram(fields) ?? []));
   // A program that waits for its calls, or is of an earlier turn, is not counted when it goes on.
-  const again = pending.filter(({ owner, index }) => owner.shownAs !== 'program' || (!hasInner && index >= 0)).length;
+  const again = pending.filter(({ index, callId }) => index >= 0 && !callers.has(callId)).length;
   return {
     ...limits,
     toolCalls: Math.max(toolCalls - finished + again, 0),

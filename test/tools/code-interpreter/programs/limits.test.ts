@@ -3,7 +3,8 @@
 import { memoryStore } from '../../../../src/index.ts';
 import { tokenBudget } from '../../../../src/policies/budgets/index.ts';
 import type { JsonObject } from '../../../../src/protocol/record.ts';
-import { chatBody, providerOf, says, withTools } from '../../../engine/tools/support.ts';
+import { programs } from '../../../../src/tools/code-interpreter/index.ts';
+import { calls, chatBody, providerOf, says, withTools } from '../../../engine/tools/support.ts';
 import { post } from '../../../support/responses-client.ts';
 import { PATIENCE } from '../support.ts';
 import {
@@ -186,6 +187,68 @@ describe('the limits of calls', () => {
         },
         { limits: { tools: { iterations: 2 } } },
       );
+    },
+    PATIENCE,
+  );
+});
+
+describe('several programs at once', () => {
+  const code = (n: number) => `text((await tools.find({ n: ${n} })).n + (await tools.find({ n: ${10 * n} })).n);`;
+  const both = calls(
+    ...[1, 2].map((n) => [`call_${n}`, 'programmatic_tool_calling', JSON.stringify({ code: code(n) })] as const),
+  );
+
+  it(
+    '[E-12] do not wait for each other for ever where there are fewer places than programs',
+    async () => {
+      const narrow = programs({ max: 2, limits: { runMs: 60_000 } });
+      const crm = providerOf('crm', ['find'], async ({ arguments: { n } }) => ({ content: JSON.stringify({ n }) }));
+      try {
+        await withTools({ tools: [narrow, crm], limits: { turns: { durationMs: 20_000 } } }, async (app) => {
+          app.fake.reply(both, says('Done.'));
+          const response = await respond(app, { tools: TOOLS });
+          expect(itemsOf(response, 'program_output').map(({ result }) => result)).toEqual(['11', '22']);
+          expect(response.status).toBe('completed');
+        });
+      } finally {
+        await narrow.close?.();
+      }
+    },
+    PATIENCE,
+  );
+
+  it(
+    '[E-12] count each, and each of their calls',
+    async () => {
+      // Two programs, and the rest for calls.
+      for (const [most, status, made] of [
+        [5, 'incomplete', 3],
+        [6, 'completed', 4],
+      ] as const)
+        await withPrograms(async (app) => {
+          app.fake.reply(both, says('Done.'));
+          const response = await respond(app, { tools: TOOLS, max_tool_calls: most });
+          expect([response.status, app.ran.length]).toEqual([status, made]);
+        });
+    },
+    PATIENCE,
+  );
+
+  it(
+    '[E-12] wait for the client together, and go on together',
+    async () => {
+      await withPrograms(async (app) => {
+        const asks = (n: number) => JSON.stringify({ code: `text((await tools.get_stock({ sku: '${n}' })).units);` });
+        app.fake.reply(
+          calls(['a', 'programmatic_tool_calling', asks(1)], ['b', 'programmatic_tool_calling', asks(2)]),
+          says('Done.'),
+        );
+        const first = await respond(app, { tools: TOOLS });
+        const wanted = itemsOf(first, 'function_call');
+        const input = wanted.map((call, at) => answerTo(call, { units: at }));
+        const second = await respond(app, { tools: TOOLS, previous_response_id: first.id, input });
+        expect(itemsOf(second, 'program_output').map(({ result }) => result)).toEqual(['0', '1']);
+      });
     },
     PATIENCE,
   );
