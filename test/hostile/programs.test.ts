@@ -75,7 +75,11 @@ const ATTACKS: readonly (readonly [kind: string, code: string, result: RegExp])[
   ],
   ['timers without end', 'const go = () => setTimeout(go, 1e9); go(); await new Promise(() => {});', LATE],
   ['timers that fill the memory', 'for (;;) setTimeout(() => {}, 1, new Array(1e4).fill(7));', MEMORY],
-  ['calls after the last, whose errors it catches', 'for (;;) { try { await tools.find({}) } catch {} }', LATE],
+  [
+    'calls after the last, whose errors it catches',
+    'for (;;) { try { await tools.find({}) } catch {} }',
+    new RegExp(`${LATE.source}|Not run`),
+  ],
   [
     'an iterator without end',
     'await Promise.all({ *[Symbol.iterator]() { for (;;) yield 1 } });',
@@ -124,7 +128,11 @@ const ATTACKS: readonly (readonly [kind: string, code: string, result: RegExp])[
   ['import.meta', 'text(import.meta.url);', /SyntaxError/],
   ['a function of its own text', 'await (async () => {}).constructor("return 1")();', /disallowed/],
   ['a generator of its own text', '(function* () {}).constructor("yield 1")().next();', /disallowed/],
-  ['the caller of a function', 'text(String((function f() { return f.caller })()));', /TypeError|null/],
+  [
+    'the callers of a function',
+    'text((function f() { const all = []; for (let at = f.caller; at && all.length < 9; at = at.caller) all.push(at instanceof Function); return all.join() })());',
+    /^(?:true,?)+$|TypeError/,
+  ],
   [
     'a stack of Node’s objects',
     'Error.prepareStackTrace = (_, sites) => sites[0].getThis(); text(String(new Error().stack));',
