@@ -69,12 +69,16 @@ export class ProgramRuns {
   private readonly logs = new Map<string, ProgramLog>();
   private readonly calls: Set<OpenCall> = new Set();
   private readonly answers = new Map<unknown, Item>();
+  /** What waits for an approval, by the id of its request. */
+  private readonly requests = new Map<unknown, CallRecord>();
   private read = 0;
 
   constructor(about: ProgramRunsCase) {
     this.case = about;
-    for (const { callId, fingerprint, records } of about.open)
+    for (const { callId, fingerprint, records } of about.open) {
       this.logs.set(callId, { fingerprint, records: [...records], received: 0, running: undefined, step: undefined });
+      for (const record of records) this.addRequest(record);
+    }
   }
 
   /** Whether calls of this tool are programs. */
@@ -106,11 +110,16 @@ export class ProgramRuns {
     const requestId = approvalRequestId(item);
     if (record) {
       log.records.push(record);
+      this.addRequest(record);
       if (item.type !== 'mcp_approval_request') this.calls.add({ record, index: this.read });
     } else if (requestId !== undefined) {
-      const approved = log.records.find((each) => each.item.id === requestId);
+      const approved = this.requests.get(requestId);
       if (approved) this.calls.add({ record: approved, index: this.read });
     } else this.answers.set(answeredId(item), item);
+  }
+
+  private addRequest(record: CallRecord): void {
+    if (record.item.type === 'mcp_approval_request') this.requests.set(record.item.id, record);
   }
 
   private log(callId: string): ProgramLog {

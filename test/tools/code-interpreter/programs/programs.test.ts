@@ -1,5 +1,7 @@
 /** Programs over HTTP: bad ones first, then what clients and models receive of them, and how they go on in later requests. */
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type OpenAI from 'openai';
 import type { Guard } from '../../../../src/index.ts';
 import { chatCompletionsRouter, chatCompletionsUpstream, memoryStore, messagesRouter } from '../../../../src/index.ts';
@@ -488,6 +490,14 @@ describe('fifty calls', () => {
         await tokens([], [...chunks(fifty, 5).map((some) => calls(...some)), says('1225')]),
         await tokens([], [calls(...fifty), says('1225')]),
       ];
+      // The figures that the documentation shows.
+      const page = readFileSync(join(import.meta.dirname, '../../../../docs/programs.md'), 'utf8');
+      for (const [what, requests, figure] of [
+        ['one program', 2, withProgram],
+        ['fifty calls at once', 2, atOnce],
+        ['five calls at a time', 11, oneByOne],
+      ] as const)
+        expect(page).toContain(`| ${what} | ${requests} | ${figure.toLocaleString('en')} |`);
       if (process.env.FIGURES)
         console.info(`tokens of all requests: ${withProgram}, at once ${atOnce}, by fives ${oneByOne}`);
       expect([withProgram * 10 < atOnce, withProgram * 50 < oneByOne]).toEqual([true, true]);
