@@ -1,6 +1,6 @@
 /** What holds inside programs: what the request forbids, the limits of calls and of the response, budgets, and approvals. */
 
-import { memoryStore } from '../../../../src/index.ts';
+import { memoryStore, type ToolProvider } from '../../../../src/index.ts';
 import { tokenBudget } from '../../../../src/policies/budgets/index.ts';
 import type { JsonObject } from '../../../../src/protocol/record.ts';
 import { programs } from '../../../../src/tools/code-interpreter/index.ts';
@@ -248,6 +248,39 @@ describe('several programs at once', () => {
         const input = wanted.map((call, at) => answerTo(call, { units: at }));
         const second = await respond(app, { tools: TOOLS, previous_response_id: first.id, input });
         expect(itemsOf(second, 'program_output').map(({ result }) => result)).toEqual(['0', '1']);
+      });
+    },
+    PATIENCE,
+  );
+});
+
+describe('a runtime that programs have broken', () => {
+  const call = (name: string, args = '{}') => ({ name, arguments: args });
+  it.each([
+    ['calls what it may not', [call('send_all')], /may not call 'send_all'/],
+    ['calls a tool of the model', [call('programmatic_tool_calling')], /may not call/],
+    ['makes too many calls at once', Array(21).fill(call('find')), /more than 20 calls/],
+    ['makes no call', [], /waits for nothing/],
+    [
+      'writes too long arguments',
+      [call('find', `{"n":"${'x'.repeat(2 ** 24)}"}`)],
+      /arguments of a call had more than/,
+    ],
+  ])(
+    '[E-12] ends its program where it %s',
+    async (_, made, error) => {
+      const ran: string[] = [];
+      const crm = providerOf('crm', ['find'], async ({ name }) => {
+        ran.push(name);
+        return { content: '{}' };
+      });
+      const broken: ToolProvider = {
+        ...provider,
+        programs: { begin: async () => ({ goOn: async () => ({ calls: made }), close: async () => {} }) },
+      };
+      await withTools({ tools: [broken, crm], limits: { tools: { calls: 20 } } }, async (app) => {
+        const [status, result] = await resultOf(app, 'text(1);');
+        expect([status, result, ran]).toEqual(['incomplete', expect.stringMatching(error), []]);
       });
     },
     PATIENCE,

@@ -18,6 +18,7 @@ import {
   itemsOf,
   PROGRAMS,
   provider,
+  type Response,
   respond,
   resultOf,
   SECRET,
@@ -75,13 +76,17 @@ describe('a bad program', () => {
   it.each([
     ['was changed', (item: Item) => ({ ...item, code: `${item.code} await tools.send({});` })],
     ['has another fingerprint', (item: Item) => ({ ...item, fingerprint: '1764201600000.pst1.AAAA' })],
+    ['has another time', (item: Item) => ({ ...item, fingerprint: String(item.fingerprint).replace(/^\d/, '2') })],
+    ['has another id', (item: Item) => ({ ...item, call_id: 'call_again' })],
   ])(
     '[E-12] does not go on where the client keeps the conversation and it %s',
     async (_, change) => {
       await withPrograms(async (app) => {
         app.fake.reply(writes(TWO_STOCKS));
         const first = await respond(app, { tools: [PROGRAMS, STOCK, CRM], store: false });
-        const shown = first.output.map((item) => (item.type === 'program' ? change(item) : item));
+        const [changed] = itemsOf(first, 'program').map(change);
+        const caller = { type: 'program', caller_id: changed?.call_id };
+        const shown = first.output.map((item) => (item.type === 'program' ? changed : { ...item, caller }));
         const answers = itemsOf(first, 'function_call').map((call) => answerTo(call, { units: 1 }));
         const { status, text } = await post(app.url, {
           tools: [PROGRAMS, STOCK, CRM],
@@ -89,6 +94,70 @@ describe('a bad program', () => {
           input: [{ role: 'user', content: 'Hi' }, ...shown, ...answers],
         });
         expect([status, JSON.parse(text).error.code, app.ran]).toEqual([400, 'invalid_encrypted_content', []]);
+      });
+    },
+    PATIENCE,
+  );
+
+  it(
+    '[E-12] does not go on for another tenant than it was written for',
+    async () => {
+      const scope = (req: { readonly headers: Readonly<Record<string, unknown>> }) => String(req.headers['x-tenant']);
+      const ran: unknown[] = [];
+      const crm = providerOf('crm', ['send'], async ({ arguments: args }) => {
+        ran.push(args);
+        return { content: 'sent' };
+      });
+      await withTools({ tools: [provider, crm], secret: SECRET, scope: scope as never }, async (app) => {
+        const ask = async (tenant: string, input: readonly JsonObject[]) => {
+          const answer = await fetch(`${app.url}/responses`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json', 'x-tenant': tenant },
+            body: JSON.stringify({ model: 'm', store: false, tools: [PROGRAMS, STOCK, CRM], input }),
+          });
+          // The cast: a response, or an error.
+          return [answer.status, (await answer.json()) as Response & { readonly error: JsonObject }] as const;
+        };
+        const begin = [{ role: 'user', content: 'Hi' }];
+        app.fake.reply(writes('await tools.get_stock({ sku: "x" }); await tools.send({});'), says('Done.'));
+        const [, first] = await ask('a', begin);
+        const answers = itemsOf(first, 'function_call').map((call) => answerTo(call, { units: 1 }));
+        const [status, { error }] = await ask('b', [...begin, ...first.output, ...answers]);
+        expect([status, error.code, ran]).toEqual([400, 'invalid_encrypted_content', []]);
+        const [own] = await ask('a', [...begin, ...first.output, ...answers]);
+        expect([own, ran.length]).toEqual([200, 1]);
+      });
+    },
+    PATIENCE,
+  );
+
+  it(
+    '[E-12] ends with an error where a call on record has other arguments than it makes',
+    async () => {
+      await withPrograms(async (app) => {
+        const tools = [PROGRAMS, STOCK, CRM];
+        app.fake.reply(writes('text(await tools.get_stock({ sku: "x" })); await tools.send({ n: 1 });'), says('Done.'));
+        const first = await respond(app, { tools, store: false });
+        const shown = first.output.map((item) =>
+          item.type === 'function_call' ? { ...item, arguments: '{"sku":"other"}' } : item,
+        );
+        const answers = itemsOf(first, 'function_call').map((call) => answerTo(call, { units: 1 }));
+        const input = [{ role: 'user', content: 'Hi' }, ...shown, ...answers];
+        const second = await respond(app, { tools, store: false, input });
+        expect(itemsOf(second, 'program_output')).toMatchObject([
+          { status: 'incomplete', result: expect.stringMatching('did not make the same calls again') },
+        ]);
+        // Written in another way they are the same.
+        const spaced = first.output.map((item) =>
+          item.type === 'function_call' ? { ...item, arguments: '{ "sku" : "x" }' } : item,
+        );
+        app.fake.reply(says('Done.'));
+        const third = await respond(app, {
+          tools,
+          store: false,
+          input: [{ role: 'user', content: 'Hi' }, ...spaced, ...answers],
+        });
+        expect([itemsOf(third, 'program_output')[0]?.status, app.ran]).toEqual(['completed', [{ name: 'send', n: 1 }]]);
       });
     },
     PATIENCE,
