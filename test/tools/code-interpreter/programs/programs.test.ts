@@ -131,16 +131,17 @@ describe('a bad program', () => {
     PATIENCE,
   );
 
-  it(
-    '[E-12] ends with an error where a call on record has other arguments than it makes',
-    async () => {
+  it.each([
+    ['other arguments', { arguments: '{"sku":"other"}' }],
+    ['another name', { name: 'get_demand' }],
+  ])(
+    '[E-12] ends with an error where a call on record has %s than it makes',
+    async (_, change) => {
       await withPrograms(async (app) => {
-        const tools = [PROGRAMS, STOCK, CRM];
+        const tools = [PROGRAMS, STOCK, { ...STOCK, name: 'get_demand' }, CRM];
         app.fake.reply(writes('text(await tools.get_stock({ sku: "x" })); await tools.send({ n: 1 });'), says('Done.'));
         const first = await respond(app, { tools, store: false });
-        const shown = first.output.map((item) =>
-          item.type === 'function_call' ? { ...item, arguments: '{"sku":"other"}' } : item,
-        );
+        const shown = first.output.map((item) => (item.type === 'function_call' ? { ...item, ...change } : item));
         const answers = itemsOf(first, 'function_call').map((call) => answerTo(call, { units: 1 }));
         const input = [{ role: 'user', content: 'Hi' }, ...shown, ...answers];
         const second = await respond(app, { tools, store: false, input });
