@@ -5,6 +5,10 @@ import { promisify } from 'node:util';
 import OpenAI from 'openai7';
 import { ResponsesWS } from 'openai7/resources/beta/responses/ws';
 import { call, lastSaid, type Script, withAgents } from '../multi-agent/app.ts';
+import { pythonPackage } from '../support/python-package.ts';
+import { type PythonClient, startPythonClient } from './python-client.ts';
+
+const python = await pythonPackage('openai-agents', '0.24.0', { imported: 'agents', along: ['openai==3.54.0'] });
 
 const ROOT = '/root';
 const CHILD = '/root/asker';
@@ -100,4 +104,21 @@ describe('OpenAI’s clients of several agents', () => {
       expect(created).toEqual([id]);
     });
   });
+});
+
+python.describe('openai-agents', () => {
+  let client: PythonClient;
+  beforeAll(() => {
+    client = startPythonClient(python.python, 'programs_client.py');
+  });
+  afterAll(() => client.close());
+
+  it.each([false, true])(
+    '[E-13] runs its own tools for all agents, by its experimental model; streamed: %s',
+    (stream) =>
+      withAgents({ [ROOT]: delegating, [CHILD]: asking }, async (app) => {
+        const scene = { url: app.url, scene: 'several', question: 'What is it?', stream };
+        expect(await client.run(scene)).toEqual({ asked: [['it', CHILD]], final: 'The answer: it is blue' });
+      }),
+  );
 });

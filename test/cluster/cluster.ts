@@ -21,6 +21,8 @@ export interface NodeSetup {
   readonly folder?: string | undefined;
   /** Where the nodes tell of the ends of responses in the background. */
   readonly webhook?: WebhookEndpoint | undefined;
+  /** Whether the model of the nodes may write programs, and have several agents. */
+  readonly hasPrograms?: boolean | undefined;
 }
 
 /** A message of a node. */

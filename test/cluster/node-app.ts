@@ -9,6 +9,7 @@ import type { ResponseStore, StoredResponse } from '../../src/ports/store.ts';
 import { postgresStore } from '../../src/stores/postgres/postgres-store.ts';
 import { type BullmqEngineOptions, bullmqEngine } from '../../src/stores/queues/bullmq/bullmq-engine.ts';
 import { redisStore } from '../../src/stores/redis/redis-store.ts';
+import { programs } from '../../src/tools/code-interpreter/index.ts';
 import { egressGuard } from '../../src/tools/egress/index.ts';
 import { createWebhooks, type WebhookEndpoint, type Webhooks } from '../../src/webhooks.ts';
 import { startApp } from '../support/app.ts';
@@ -109,7 +110,8 @@ const options: RouterOptions = {
   background: { engine: watchedEngine(bullmqEngine({ ...engine, lockMs: LOCK_MS })) },
   secret: 'a key of sixteen bytes',
   upstream: chatCompletionsUpstream({ baseURL: setup.modelURL, apiKey: setup.name, retries: 0 }),
-  tools,
+  tools: setup.hasPrograms ? [tools, programs({ limits: { runMs: 60_000 } })] : tools,
+  multiAgent: setup.hasPrograms === true,
   scope: () => 'one',
   logger: false,
   limits: setup.limits,

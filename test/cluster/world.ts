@@ -44,12 +44,14 @@ export function onEachDatabase(
     nodes = 3,
     folder,
     webhook,
+    hasPrograms,
   }: {
     durable?: boolean;
     limits?: LimitOptions;
     nodes?: number;
     folder?: string;
     webhook?: () => Promise<WebhookEndpoint>;
+    hasPrograms?: boolean;
   } = {},
 ): void {
   for (const { name, describe, start } of databases)
@@ -70,6 +72,7 @@ export function onEachDatabase(
           drainMs: 60_000,
           folder,
           webhook: world.webhook,
+          hasPrograms,
         });
       }, 120_000);
       beforeEach(async () => {

@@ -46,6 +46,8 @@ export interface AgentsApp {
   readonly agents: readonly string[];
   /** What they were asked. */
   readonly asked: readonly Asked[];
+  /** From now on the scripts begin with their first rounds again. */
+  restart(): void;
   post(body: JsonObject, headers?: Readonly<Record<string, string>>): Promise<Response>;
   ask(body?: JsonObject): Promise<Answer>;
   stream(body?: JsonObject): Promise<readonly Shown[]>;
@@ -123,6 +125,7 @@ export async function withAgents(
   try {
     await run({
       ...{ url: app.url, fake, notes, ran, agents, asked, post },
+      restart: () => void agents.splice(0),
       async ask(body = {}) {
         const answer = await post(body);
         const text = await answer.text();

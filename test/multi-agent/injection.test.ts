@@ -1,8 +1,7 @@
 /** Answers to calls of agents while their response runs, over a WebSocket. */
-import { once } from 'node:events';
-import { WebSocket } from 'ws';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { type AgentsApp, BETA, call, lastSaid, type Script, type Shown, withAgents } from './app.ts';
+import { type Client, connected } from './socket.ts';
 
 const ROOT = '/root';
 const CHILD = '/root/reader';
@@ -16,42 +15,6 @@ const delegating: Script = (asked, round) => {
 };
 const asking: Script = (asked, round) => (round === 1 ? call('ask') : { text: `Answered: ${lastSaid(asked)}` });
 
-/** A client on a WebSocket. */
-interface Client {
-  send(message: JsonObject): void;
-  /** The next message of one of these types. */
-  next(...types: readonly string[]): Promise<Shown>;
-  readonly received: readonly Shown[];
-}
-
-async function connected(app: AgentsApp, run: (client: Client) => Promise<void>, headers = BETA): Promise<void> {
-  const socket = new WebSocket(`${app.url.replace('http', 'ws')}/responses`, { headers });
-  const received: Shown[] = [];
-  const unread: Shown[] = [];
-  socket.on('message', (data) => {
-    // The cast: the server sends nothing else.
-    const message = JSON.parse(String(data)) as Shown;
-    received.push(message);
-    unread.push(message);
-  });
-  await once(socket, 'open');
-  try {
-    await run({
-      received,
-      send: (message) => socket.send(JSON.stringify(message)),
-      async next(...types) {
-        for (;;) {
-          const message = unread.shift();
-          if (!message) await once(socket, 'message');
-          else if (types.includes(message.type)) return message;
-        }
-      },
-    });
-  } finally {
-    socket.terminate();
-  }
-}
-
 const CREATE = {
   type: 'response.create',
   model: 'fake-model',
@@ -62,12 +25,13 @@ const CREATE = {
 const ENDS = ['response.completed', 'response.failed', 'response.incomplete', 'error'];
 
 /** Creates a response, and reads until an agent calls the client's tool. */
-async function untilAsked({ send, next }: Client): Promise<{ id: string; callId: unknown }> {
-  send(CREATE);
+async function untilAsked({ send, next }: Client, tool: JsonObject = ASK): Promise<{ id: string; callId: unknown }> {
+  send({ ...CREATE, tools: [tool] });
   const { response } = (await next('response.created')) as Shown & { response: { id: string } };
   for (;;) {
     const { item } = (await next('response.output_item.done', ...ENDS)) as Shown & { item: Shown };
-    if (item.type === 'function_call') return { id: response.id, callId: item.call_id };
+    if (['function_call', 'local_shell_call', 'apply_patch_call'].includes(item.type))
+      return { id: response.id, callId: item.call_id };
   }
 }
 
@@ -164,5 +128,42 @@ describe('response.inject', () => {
         }),
       { multiAgent: { injectWaitMs: 20 } },
     );
+  });
+
+  it.each([
+    [
+      'a local shell, whose outputs have the ids of their calls as their own',
+      'local_shell',
+      { command: ['ls'] },
+      (callId: unknown) => ({ type: 'local_shell_call_output', id: callId, output: 'a.md' }),
+      'a.md',
+    ],
+    [
+      'a patch that failed',
+      'apply_patch',
+      { type: 'create_file', path: 'a.md', diff: '+one' },
+      (callId: unknown) => ({ type: 'apply_patch_call_output', call_id: callId, status: 'failed', output: 'No.' }),
+      'The patch failed.\\nNo.',
+    ],
+  ])('[E-13] answers %s', async (_, type, args, answer, result) => {
+    const working: Script = (asked, round) =>
+      round === 1 ? call(type, args) : { text: `Answered: ${lastSaid(asked)}` };
+    await withAgents({ [ROOT]: delegating, [CHILD]: working }, (app) =>
+      connected(app, async (client) => {
+        const { id, callId } = await untilAsked(client, { type });
+        client.send({ type: 'response.inject', response_id: id, input: [answer(callId)] });
+        const { response } = (await client.next(...ENDS)) as Shown & { response: { output: readonly Shown[] } };
+        expect(JSON.stringify(response.output.at(-1))).toContain(`Answered: ${result}`);
+        client.send({ ...CREATE, tools: [{ type }], previous_response_id: id, input: 'And now?' });
+        expect((await client.next(...ENDS)).type).toBe('response.completed');
+      }),
+    );
+    await withAgents({ [ROOT]: delegating, [CHILD]: working }, async (app) => {
+      const first = await app.ask({ tools: [{ type }] });
+      const asked = first.output.find((item) => item.type === `${type}_call`);
+      const input = [answer(asked?.call_id)];
+      const second = await app.ask({ tools: [{ type }], previous_response_id: first.id, input });
+      expect(JSON.stringify(second.output.at(-1))).toContain(`Answered: ${result}`);
+    });
   });
 });

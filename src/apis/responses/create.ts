@@ -28,6 +28,7 @@ export interface LiveResponse {
   readonly encoder: Encoder;
   /** As of the prepared turn. */
   readonly inject?: PreparedTurn['inject'];
+  readonly steer?: PreparedTurn['steer'];
 }
 
 /** Answers one request. Throws `ApiError` for errors that are sent with a status; later errors are in the answer. */
@@ -89,9 +90,9 @@ async function openTurn(
   // First, since the host's choice of a dialect may throw: nobody would close the turn.
   const encoder = encoderFactory(responseFields(prepared), settings)(request);
   const batches = runTurn(prepared.turn);
-  const { info, inject } = prepared;
+  const { info, inject, steer } = prepared;
   const events = withFirst(await batches.next(), batches);
-  return { id: info.responseId, events, encoder, ...(inject ? { inject } : {}) };
+  return { id: info.responseId, events, encoder, ...(inject && steer ? { inject, steer } : {}) };
 }
 
 /** A turn that runs in the background, and the encoding of its events for each reader. Throws `ApiError`. */

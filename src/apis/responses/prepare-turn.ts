@@ -28,6 +28,8 @@ export interface PreparedTurn extends ResponseStart {
   readonly turn: Turn;
   /** Takes the client's answers to calls of a response with several agents, while it runs; undefined for any other. */
   readonly inject?: ResponseAgents['inject'];
+  /** Tells its agents that the client has sent input for the next response; likewise. */
+  readonly steer?: ResponseAgents['steer'];
 }
 
 /** Throws `ApiError` for an invalid request; the lifetime ends the turn. */
@@ -38,7 +40,7 @@ export async function prepareTurn(
   durability: TurnDurability = {},
 ): Promise<PreparedTurn> {
   const note = noteReporter(apiRequest, settings);
-  const agents = responseAgents(apiRequest, settings, life, durability.resumed !== undefined);
+  const agents = responseAgents(apiRequest, settings, life, (durability.resumed?.events.length ?? 0) > 0);
   const signal = agents?.signal ?? life;
   const asked = await prepareAnswerable({ ...apiRequest, signal }, settings, note);
   const first = agents?.begin(asked);
@@ -98,7 +100,8 @@ export async function prepareTurn(
   // The last step that may be refused: an answer counts once.
   if (!resumed) await useAnswers(asked.answers, asked, settings);
   const shown = { ...start, presentItem: itemPresenter(body.include) };
-  return first && agents ? { ...shown, turn: first.join(turn, workspaces), inject: agents.inject } : { ...shown, turn };
+  if (!first || !agents) return { ...shown, turn };
+  return { ...shown, turn: first.join(turn, workspaces), inject: agents.inject, steer: agents.steer };
 }
 
 /** Returns the value once, and then releases it: a long history can be freed while the model answers. */

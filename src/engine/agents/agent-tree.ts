@@ -77,6 +77,8 @@ export class AgentTree {
   readonly forks = new Map<string, Fork>();
   readonly agents = new Map<string, Agent>([[ROOT_AGENT, this.root]]);
   private readonly limits: AgentLimits;
+  /** Whether the client has sent input that the next response goes on with. */
+  isSteered = false;
   private readonly watchers = new Set<() => void>();
   private runner: AgentRunner | undefined = undefined;
 
@@ -99,6 +101,11 @@ export class AgentTree {
   pause(name: string): void {
     const agent = this.agents.get(name);
     if (agent && agent !== this.root) agent.status = 'waiting_for_client';
+  }
+
+  /** Those that cannot go on before the client has acted. */
+  get paused(): readonly Agent[] {
+    return [...this.agents.values()].filter(({ status, mustPause }) => status === 'waiting_for_client' || mustPause);
   }
 
   /** Those of a status. */
@@ -232,7 +239,7 @@ export class AgentTree {
     try {
       return await this.waiting(caller, signal, () => {
         if (caller.mail.length > 0) return success({ message: 'New messages have come.', timed_out: false });
-        const why = this.nothingComes(caller, runner);
+        const why = this.nothingComes(caller, runner) ?? this.steered(caller);
         if (why !== undefined) return success({ message: why, timed_out: false });
         if (!isLate) return undefined;
         // The number: a model that waits does not repeat itself.
@@ -251,11 +258,18 @@ export class AgentTree {
       ({ status, isWaiting, mail }) => status === 'running' && (!isWaiting || mail.length > 0),
     );
     if (isWorking) return undefined;
-    const paused = others.filter(({ status, mustPause }) => status === 'waiting_for_client' || mustPause);
+    const paused = this.paused.filter((agent) => agent !== caller);
     if (paused.length === 0) return 'No other agent is working, so no message will come.';
     if (runner.staysOpen()) return undefined;
     caller.mustPause = true;
     return `Paused until the client answers calls of ${paused.map(({ name }) => name).join(', ')}.`;
+  }
+
+  /** Why the first agent waits no longer, although others work; undefined if it does. */
+  private steered(caller: Agent): string | undefined {
+    if (!this.isSteered || caller !== this.root) return undefined;
+    caller.mustPause = this.paused.length > 0;
+    return 'The user has sent a message, so the wait is over.';
   }
 
   private interrupt(caller: Agent, { target }: JsonObject, runner: AgentRunner): ToolCallResult {
@@ -281,8 +295,9 @@ export class AgentTree {
 
   private async awaitAnswers(agent: Agent, signal: AbortSignal): Promise<boolean> {
     return this.waiting(agent, signal, () => {
-      if (this.below(agent).some(({ status }) => status === 'running')) return undefined;
-      return agent.mail.length > 0;
+      const isOver = this.isSteered && agent === this.root;
+      if (!isOver && this.below(agent).some(({ status }) => status === 'running')) return undefined;
+      return !isOver && agent.mail.length > 0;
     });
   }
 

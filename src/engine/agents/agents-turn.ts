@@ -20,6 +20,8 @@ export interface AgentTurnParts {
   readonly agent: string;
   /** What it has seen so far. */
   readonly items: readonly Item[];
+  /** The output of the response so far. */
+  readonly made: readonly Item[];
   readonly signal: AbortSignal;
   readonly mail: AgentMail;
 }
@@ -116,9 +118,10 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
     agent.mustPause = false;
     const stop = new AbortController();
     const signal = AbortSignal.any([agents.signal, stop.signal]);
-    const items = itemsOfAgent([...agents.conversation, ...this.output], name, tree.forks);
+    const made = [...this.output];
+    const items = itemsOfAgent([...agents.conversation, ...made], name, tree.forks);
     const prepare = async function* (inner: Inner) {
-      const turn = await agents.prepareTurn({ agent: name, items, signal, mail: tree.mailbox(agent, signal) });
+      const turn = await agents.prepareTurn({ agent: name, items, made, signal, mail: tree.mailbox(agent, signal) });
       yield runTurn({ ...turn, ...inner });
     };
     this.run(agent, pullInTurn(prepare(this.inner(name))), stop);
@@ -164,12 +167,15 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
     this.hasWaited = false;
     const owners = new Set<string>();
     for (const item of items) {
-      const owner = this.open.get(answeredId(item)) ?? ROOT_AGENT;
-      this.open.delete(answeredId(item));
+      const callId = answeredId(item);
+      const owner = this.open.get(callId) ?? ROOT_AGENT;
+      this.open.delete(callId);
       owners.add(owner);
       const id = outputItemId('fco', this.turn.plan.seed, this.output.length);
+      // A patch may have failed.
+      const status = item.status ?? 'completed';
       // The cast: the answer to a call has been validated as an item.
-      this.write({ ...item, id, status: 'completed' } as unknown as OutputItem, owner);
+      this.write({ ...item, id, call_id: callId, status } as unknown as OutputItem, owner);
     }
     this.put([{ type: 'input-injected', sequence: this.sequence++ }]);
     for (const owner of owners) {
@@ -178,6 +184,18 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
     }
     this.settle();
     return undefined;
+  }
+
+  /** The client has sent input that the next response goes on with: nobody is waited for, and what the client must answer it answers there. */
+  steer(): void {
+    if (this.over || this.isEnding) return;
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.hasWaited = true;
+    this.tree.isSteered = true;
+    this.tree.changed();
+    if (this.end) this.interruptAll();
+    this.settle();
   }
 
   /** An agent's batch, in the numbers of the response. */
@@ -329,7 +347,9 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
   private shownItem(run: AgentRun, item: OutputItem, id: string, next: TurnEvent | undefined): OutputItem {
     const { agent } = run;
     const shown = { ...item, id, agent: { agent_name: agent.name } };
-    if ('call_id' in shown && typeof shown.call_id === 'string')
+    // The ids of programs are ours, and those of their outputs those of earlier turns.
+    const isProgram = shown.type === 'program' || shown.type === 'program_output';
+    if (!isProgram && 'call_id' in shown && typeof shown.call_id === 'string')
       Object.assign(shown, { call_id: this.shownCallId(run, shown.call_id) });
     if (shown.type !== 'message' || shown.phase !== undefined) return shown;
     const goesOn = next?.type === 'item-start' || this.tree.goesOn(agent);
@@ -359,12 +379,12 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
     if (cost !== undefined) this.cost = (this.cost ?? 0) + cost;
     if (isRoot) this.end = end;
     const isWhole = end.status === 'completed';
-    if (isRoot && !isWhole) this.interruptAll();
+    if (isRoot && (!isWhole || this.tree.isSteered)) this.interruptAll();
     const isPending = pendingClientCalls(end.output).length > 0;
     const status = agent.status === 'interrupted' ? 'interrupted' : statusAfter(end, this.waitsForClient(agent.name));
     this.tree.ended(agent, status, isRoot || agent.mustPause ? undefined : turnAnswer(end, status));
     // What it waited for has come before it ended.
-    if (isWhole && isPending && status === 'completed') this.begin(agent);
+    if (isWhole && isPending && status === 'completed' && !this.tree.isSteered) this.begin(agent);
     this.settle();
   }
 
@@ -397,7 +417,7 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
   private settle(): void {
     if (this.runs.size > 0 || this.over || this.isEnding || !this.end) return;
     const isStopped = this.end.status !== 'completed' || this.agents.signal.aborted;
-    if (!isStopped && this.tree.isRootAnswered) return this.begin(this.tree.root);
+    if (!isStopped && this.tree.isRootAnswered && !this.tree.isSteered) return this.begin(this.tree.root);
     if (!isStopped && this.staysOpen()) return;
     this.isEnding = true;
     void this.endResponse(this.end);

@@ -2,9 +2,9 @@
 
 import type { Item } from '../../protocol/items.ts';
 import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
+import { joinedPrograms } from '../../protocol/tool-calls/conversation/joined-programs.ts';
 import { imageGenerationCall } from '../../protocol/tool-calls/image-generation-call.ts';
 import { callOutput, isCallOutput, writtenKind } from '../../protocol/tool-calls/kinds.ts';
-import { joinedPrograms } from '../../protocol/tool-calls/program-call.ts';
 
 /**
  * The conversation with calls and outputs as text: some model servers refuse calls in a request that offers no tools,

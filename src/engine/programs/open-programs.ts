@@ -3,7 +3,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import { quoteId, toPrintableId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { plainText } from '../../protocol/record.ts';
-import { isCallOutput, isClientCall } from '../../protocol/tool-calls/kinds.ts';
+import { answeredId, isCallOutput, isClientCall } from '../../protocol/tool-calls/kinds.ts';
 import { callingProgram } from '../../protocol/tool-calls/program-call.ts';
 import { approvalRequestId, type CallRecord, callRecord, callResult, type ReadToolName } from './call-records.ts';
 import type { Fingerprints } from './fingerprint.ts';
@@ -62,7 +62,7 @@ function recordsIn(
   { items, approved, nameOf }: ProgramSources,
   open: ReadonlySet<unknown>,
 ): ReadonlyMap<string, readonly CallRecord[]> {
-  const answers = new Map(items.filter(isCallOutput).map((item) => [item.call_id, item]));
+  const answers = new Map(items.filter(isCallOutput).map((item) => [answeredId(item), item]));
   const approvedCalls = new Map(items.map((item) => [approvalRequestId(item), item]));
   const decisions = new Map(
     items.flatMap((item) => (item.type === 'mcp_approval_response' ? [[item.approval_request_id, item]] : [])),

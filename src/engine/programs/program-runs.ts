@@ -5,6 +5,7 @@ import type { ProgramCall, ProgramRuntime, ProgramStep, RunningProgram } from '.
 import type { Item, OutputItem, ToolCallResult } from '../../protocol/items.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
 import { plainText, thrownText } from '../../protocol/record.ts';
+import { answeredId } from '../../protocol/tool-calls/kinds.ts';
 import { callingProgram } from '../../protocol/tool-calls/program-call.ts';
 import { assertOutputSize } from '../../protocol/tool-calls/results/output-size.ts';
 import type { RoundCall } from '../turn/machine/tool-rounds.ts';
@@ -31,6 +32,8 @@ interface ProgramRunsCase {
   readonly nameOf: ReadToolName;
   /** The programs of earlier turns that go on. */
   readonly open: readonly OpenProgram[];
+  /** Whether calls are made one after the other, as the request wants. */
+  readonly isSingle: boolean;
   readonly scope: string;
   readonly limits: { readonly toolCalls: number; readonly argumentBytes: number; readonly toolOutputBytes: number };
   readonly signal: AbortSignal;
@@ -66,12 +69,16 @@ export class ProgramRuns {
   private readonly logs = new Map<string, ProgramLog>();
   private readonly calls: Set<OpenCall> = new Set();
   private readonly answers = new Map<unknown, Item>();
+  /** What waits for an approval, by the id of its request. */
+  private readonly requests = new Map<unknown, CallRecord>();
   private read = 0;
 
   constructor(about: ProgramRunsCase) {
     this.case = about;
-    for (const { callId, fingerprint, records } of about.open)
+    for (const { callId, fingerprint, records } of about.open) {
       this.logs.set(callId, { fingerprint, records: [...records], received: 0, running: undefined, step: undefined });
+      for (const record of records) this.addRequest(record);
+    }
   }
 
   /** Whether calls of this tool are programs. */
@@ -103,11 +110,16 @@ export class ProgramRuns {
     const requestId = approvalRequestId(item);
     if (record) {
       log.records.push(record);
+      this.addRequest(record);
       if (item.type !== 'mcp_approval_request') this.calls.add({ record, index: this.read });
     } else if (requestId !== undefined) {
-      const approved = log.records.find((each) => each.item.id === requestId);
+      const approved = this.requests.get(requestId);
       if (approved) this.calls.add({ record: approved, index: this.read });
-    } else this.answers.set(item.call_id, item);
+    } else this.answers.set(answeredId(item), item);
+  }
+
+  private addRequest(record: CallRecord): void {
+    if (record.item.type === 'mcp_approval_request') this.requests.set(record.item.id, record);
   }
 
   private log(callId: string): ProgramLog {
@@ -125,7 +137,6 @@ export class ProgramRuns {
     try {
       const step = await this.nextStep(log, plainText(objectIn(text)?.code));
       if ('calls' in step) {
-        log.step = step;
         // The client's answer may come in an hour, and to another process.
         if (!step.calls.every(({ name }) => isRunHere(name))) await this.end(log);
         return { output: '', failed: false, calls: step.calls };
@@ -143,7 +154,7 @@ export class ProgramRuns {
 
   /** The first step that is not on record. What is on record is not called again: the program receives the same results. */
   private async nextStep(log: ProgramLog, code: string): Promise<ProgramStep> {
-    const { signal } = this.case;
+    const { signal, isSingle } = this.case;
     let step = log.step;
     if (!log.running) {
       log.running = await this.begin(log, code);
@@ -153,14 +164,16 @@ export class ProgramRuns {
     while (step && 'calls' in step) {
       const { calls } = step;
       const known = log.records.slice(log.received, log.received + calls.length);
-      if (known.length === 0) {
-        this.check(calls, log.records.length);
-        return step;
-      }
-      if (known.length < calls.length || !known.every((record, at) => isSameCall(record, calls[at])))
-        throw new Error(DIVERGED);
       const results = known.flatMap(({ result }) => result ?? []);
-      if (results.length < calls.length) throw new Error(RESULT_MISSING);
+      const isWhole = known.length === calls.length || known.length === 0 || isSingle;
+      if (!isWhole || !known.every((record, at) => isSameCall(record, calls[at]))) throw new Error(DIVERGED);
+      if (results.length < known.length) throw new Error(RESULT_MISSING);
+      if (known.length < calls.length || calls.length === 0) {
+        log.step = step;
+        const next = isSingle ? calls.slice(known.length, known.length + 1) : calls;
+        this.check(next, log.records.length);
+        return { calls: next };
+      }
       log.received += calls.length;
       step = await log.running.goOn(results, signal);
     }

@@ -7,6 +7,7 @@ import type { ToolDefinition } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject, plainText, thrownText } from '../../protocol/record.ts';
 import { itemsOfAgent } from '../../protocol/tool-calls/conversation/agent-items.ts';
+import { joinedPrograms } from '../../protocol/tool-calls/conversation/joined-programs.ts';
 import type { ModelNames, ToolForm, WrittenToolCallKind } from '../../protocol/tool-calls/kind.ts';
 import {
   CONTAINER_KINDS,
@@ -17,7 +18,6 @@ import {
   writtenKind,
 } from '../../protocol/tool-calls/kinds.ts';
 import { digestedName, namespacedName, toModelSafeName } from '../../protocol/tool-calls/names/tool-names.ts';
-import { joinedPrograms } from '../../protocol/tool-calls/program-call.ts';
 import { foundText, TOOL_SEARCH } from '../../protocol/tool-calls/tool-search-call.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { denialText } from '../programs/open-programs.ts';

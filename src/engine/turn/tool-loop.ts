@@ -6,9 +6,10 @@ import { originOfItem, outputItemId } from '../../protocol/ids.ts';
 import { partText } from '../../protocol/item-text.ts';
 import type { Item, ListedTool, OutputItem, PartialImage, ToolCallResult, ToolOutput } from '../../protocol/items.ts';
 import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
+import { joinedPrograms } from '../../protocol/tool-calls/conversation/joined-programs.ts';
 import { pendingClientCalls } from '../../protocol/tool-calls/conversation/pair-calls.ts';
 import { toolCallKind } from '../../protocol/tool-calls/kinds.ts';
-import { callingProgram, joinedPrograms } from '../../protocol/tool-calls/program-call.ts';
+import { callingProgram } from '../../protocol/tool-calls/program-call.ts';
 import { NO_ROOM } from '../../protocol/tool-calls/results/output-size.ts';
 import { interleaved } from '../../streams/interleaved.ts';
 import { mapStream, singleChunkStream } from '../../streams/pull-stream.ts';
@@ -22,7 +23,7 @@ import {
   toolsAfterRefusals,
 } from './machine/call-permission.ts';
 import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from './machine/state.ts';
-import type { ToolRounds } from './machine/tool-rounds.ts';
+import type { RoundCall, ToolRounds } from './machine/tool-rounds.ts';
 
 /** What the loop needs from a turn. */
 export interface Loop {
@@ -223,9 +224,10 @@ async function* runPendingCalls(
 ): AsyncGenerator<Inputs, readonly Item[] | undefined> {
   const outputs = new Map<number, ToolOutput>();
   const calls = new Map<string, PendingToolCall>();
+  const begun = new Set<number>();
   // What a program calls runs in the same round, and then the program goes on.
   for (let isInner = false; current().pending.size > 0; isInner = true) {
-    const pending = nextCalls(loop, current(), isInner);
+    const pending = nextCalls(loop, current(), begun);
     for (const call of pending) calls.set(call.id, call);
     loop.programs?.readItems(current().output);
     await loop.beforeCalls?.(current());
@@ -249,14 +251,27 @@ async function* runPendingCalls(
   return loop.opened(items);
 }
 
-/** The pending calls that run now: those that programs have made before the programs themselves. */
-function nextCalls({ programs }: Loop, { pending }: TurnState, isInner: boolean): readonly PendingToolCall[] {
+/**
+ * The pending calls that run now: those that programs have made before the programs themselves. Of these one runs to its end before the next begins: each
+ * holds a process while its calls run, for which another could wait for ever. `begun` are those that run already.
+ */
+function nextCalls(
+  { programs }: Loop,
+  { pending }: TurnState,
+  begun: Set<number>,
+): readonly (PendingToolCall & RoundCall)[] {
   const all = pending.values();
   if (!programs) return all;
   const isProgram = ({ owner }: PendingToolCall) => owner.shownAs === 'program';
-  const hasInner = all.some(({ fields }) => fields !== undefined && callingProgram(fields) !== undefined);
-  if (hasInner) return all.filter((call) => !isProgram(call));
-  return all.map((call) => (isProgram(call) && (isInner || call.index < 0) ? { ...call, hasBegun: true } : call));
+  const others = all.filter((call) => !isProgram(call));
+  const callers = new Set(others.flatMap(({ fields = {} }) => callingProgram(fields) ?? []));
+  for (const { index, callId } of callers.size === 0 ? [] : all) if (callers.has(callId)) begun.add(index);
+  const program = callers.size > 0 ? undefined : all.find(isProgram);
+  if (!program) return others;
+  const hasBegun = program.index < 0 || begun.has(program.index);
+  begun.add(program.index);
+  // One that has begun is not counted, and so comes first.
+  return hasBegun ? [{ ...program, hasBegun }, ...others] : all.filter((call) => call === program || !isProgram(call));
 }
 
 /** The items of a request with what the turn has written since. */

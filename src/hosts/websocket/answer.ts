@@ -104,8 +104,10 @@ async function runTurn(
 }
 
 /** Accepts or refuses input for a running response, at once. */
-export function answerSteer(client: Client, message: SteerMessage): Promise<void> {
-  return sendSteerEvents(client, { events: [client.steering.steer(message)] });
+export async function answerSteer(client: Client, message: SteerMessage): Promise<void> {
+  const { steering, injection } = client;
+  await sendSteerEvents(client, { events: [steering.steer(message)] });
+  if (steering.hasSteers(message.steered)) injection?.steer(message.steered);
 }
 
 /** Takes or refuses answers to calls of a running response, at once; that they were taken is an event of the response. */

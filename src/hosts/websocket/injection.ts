@@ -27,12 +27,17 @@ export function isInjectable({ headers }: IncomingMessage, multiAgent: MultiAgen
 
 /** The running responses of one connection. */
 export class Injection {
-  private readonly running = new Map<string, NonNullable<LiveResponse['inject']> | undefined>();
+  private readonly running = new Map<string, Pick<LiveResponse, 'inject' | 'steer'>>();
   private readonly ended = new Set<string>();
 
   /** From now on it takes answers. */
-  begin({ id, inject }: LiveResponse): void {
-    this.running.set(id, inject);
+  begin({ id, inject, steer }: LiveResponse): void {
+    this.running.set(id, { ...(inject ? { inject } : {}), ...(steer ? { steer } : {}) });
+  }
+
+  /** Tells the agents of a running response that the client has sent input for the next one. */
+  steer(id: string): void {
+    this.running.get(id)?.steer?.();
   }
 
   /** From now on it takes none. */
@@ -45,7 +50,7 @@ export class Injection {
 
   /** The event, or the error, that says why the input was not taken; undefined if it was. */
   inject({ injected, input }: InjectMessage): JsonObject | ApiError | undefined {
-    const inject = this.running.get(injected);
+    const inject = this.running.get(injected)?.inject;
     const items = outputsIn(input);
     if (items instanceof ApiError) return items;
     const failure = inject?.(items);

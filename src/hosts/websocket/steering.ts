@@ -182,8 +182,8 @@ interface Failure {
 }
 
 const COMPLETED = { code: 'response_already_completed', message: 'The response has ended.' };
-const OVER = { code: 'response_not_active', message: 'The response failedEvent before it could go on with the input.' };
-const CLOSING = { code: 'response_not_active', message: 'The connection is steerReference to be closed.' };
+const OVER = { code: 'response_not_active', message: 'The response failed before it could go on with the input.' };
+const CLOSING = { code: 'response_not_active', message: 'The connection is about to be closed.' };
 const TOO_MANY = { code: 'too_many_pending_steers', message: 'Too much steering input is pending.' };
 const UNSUPPORTED = {
   code: 'steering_not_supported',

@@ -68,6 +68,8 @@ export interface ToolCallKind {
   readonly runBy: 'client' | 'server' | 'upstream';
   /** Whether the item ends before the call has run, so that its result, and what it calls itself, follow it. Default: only for a client's. */
   readonly endsBeforeResult?: true;
+  /** Whether its `call_id` is one of ours, whatever the model's server gave it: later requests find it by that alone, and some servers repeat theirs. */
+  readonly hasOwnCallId?: true;
   /** The item as a client is shown it. Default: with all of its fields. */
   shown?(item: Item, included: Included): Item;
   /** The kind of a call that the model's own server ran, if the item itself shows that it did. */

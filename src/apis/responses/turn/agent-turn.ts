@@ -15,6 +15,7 @@ import { ROOT_AGENT } from '../../../protocol/tool-calls/conversation/agent-item
 import { UNFILLED } from '../../../streams/heartbeats.ts';
 import { streamUntilAborted } from '../../../streams/until-aborted-stream.ts';
 import type { PreparedRequest } from '../steps/request.ts';
+import { resumePrograms } from '../steps/resume-programs.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import { turnModel } from './turn-model.ts';
 import { turnPlan } from './turn-plan.ts';
@@ -68,7 +69,7 @@ export function withAgentTools(
 /** A turn of an agent that is not the first turn of the response: of a task, or with answers of the client. */
 export async function agentTurn(
   tree: AgentTree,
-  { agent, items, signal, mail }: AgentTurnParts,
+  { agent, items, made, signal, mail }: AgentTurnParts,
   approved: Approved,
   { prepared, settings, limits, workspaces, call, counted, now }: AgentTurnSources,
 ): Promise<Turn> {
@@ -76,9 +77,12 @@ export async function agentTurn(
   // What is forced, the first agent is forced to; and what the client wants as JSON, that agent writes.
   const { toolChoice, textFormat, ...rest } = first;
   const isRoot = agent === ROOT_AGENT;
+  const answers = { approved, denied: [] };
+  const { programs } = resumePrograms({ ...prepared, answers }, settings, { agent, made });
+  const resumed = new Set(programs?.map(({ callId }) => callId));
   const request: ModelRequest = {
     ...rest,
-    items: states.opened(conversationForModel(items, toolset, tools.forms)),
+    items: states.opened(conversationForModel(items, toolset, tools.forms, undefined, resumed)),
     ...(toolChoice === 'none' || toolChoice === 'auto' ? { toolChoice } : {}),
     ...(isRoot && textFormat ? { textFormat } : {}),
   };
@@ -86,8 +90,9 @@ export async function agentTurn(
     {
       ...prepared,
       request,
+      ...(programs ? { programs } : {}),
       apiRequest: { ...apiRequest, signal, isSteered: undefined },
-      answers: { approved, denied: [] },
+      answers,
       conversation: items,
     },
     tree,
@@ -101,8 +106,6 @@ export async function agentTurn(
   const { upstream } = await turnModel(own, plan, context, settings);
   return {
     ...turn,
-    // Programs of earlier turns are the first agent's.
-    programs: turn.programs && { ...turn.programs, waiting: [] },
     plan,
     lists: new Map(),
     takeRequest: () => own.request,

@@ -9,7 +9,7 @@ import type { Turn } from '../../../engine/turn/run-turn.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { itemOwners, ROOT_AGENT } from '../../../protocol/tool-calls/conversation/agent-items.ts';
-import { isCallOutput, isClientAnsweredCall } from '../../../protocol/tool-calls/kinds.ts';
+import { answeredId, isCallOutput, isClientAnsweredCall } from '../../../protocol/tool-calls/kinds.ts';
 import type { PreparedRequest } from '../steps/request.ts';
 import { type AgentSettings, type AgentTurnSources, type Approved, agentTurn, withAgentTools } from './agent-turn.ts';
 import { requestedAgents } from './requested-agents.ts';
@@ -40,7 +40,11 @@ export class ResponseAgents {
     const prepared = withAgentTools(asked, tree, ROOT_AGENT, this.limits.concurrent);
     const approved = approvedByAgent(asked).get(ROOT_AGENT) ?? [];
     return {
-      prepared: { ...prepared, answers: { ...answers, approved } },
+      prepared: {
+        ...prepared,
+        apiRequest: steeredUnlessPaused(asked.apiRequest, tree),
+        answers: { ...answers, approved },
+      },
       join: (turn, workspaces) => {
         const { limits, settings, stop, counted } = this;
         const sources = {
@@ -65,6 +69,15 @@ export class ResponseAgents {
 
   /** Takes the client's answers to calls while the response runs. */
   readonly inject = (items: readonly Item[]): InjectFailure | undefined => this.running?.inject(items);
+
+  /** Nobody waits any longer: the client has sent input for the next response. */
+  readonly steer = (): void => this.running?.steer();
+}
+
+/** Where the client has to answer calls first, its input waits for that, and the response ends as it would have. */
+function steeredUnlessPaused(request: EndpointRequest, tree: AgentTree): EndpointRequest {
+  const { isSteered } = request;
+  return isSteered ? { ...request, isSteered: () => isSteered() && tree.paused.length === 0 } : request;
 }
 
 /** The first agent's request, and its turn as one of several agents. */
@@ -73,18 +86,18 @@ interface FirstAgent {
   join(turn: Turn, workspaces: Workspaces): Turn;
 }
 
-/** The agents that the request wants; undefined for one that wants none. Throws `ApiError`. */
+/** The agents that the request wants; undefined for one that wants none. Throws `ApiError`, also where another process `hasBegun` it. */
 export function responseAgents(
   request: EndpointRequest,
   settings: ResponsesApiSettings,
   life: AbortSignal,
-  isResumed: boolean,
+  hasBegun: boolean,
 ): ResponseAgents | undefined {
   const { multiAgent } = settings;
   const limits = requestedAgents(request, multiAgent);
   if (!limits || !multiAgent) return undefined;
   // What the others had begun is in no store.
-  if (isResumed) throw new ApiError('server_error', 'The process that ran the agents of this response was lost.');
+  if (hasBegun) throw new ApiError('server_error', 'The process that ran the agents of this response was lost.');
   return new ResponseAgents(limits, { ...settings, multiAgent }, life);
 }
 
@@ -133,7 +146,7 @@ function pausedAgents({ conversation, input }: PreparedRequest) {
   for (const [index, item] of conversation.entries()) {
     const owner = owners[index] ?? ROOT_AGENT;
     const isAnswer = isCallOutput(item) || item.type === 'mcp_approval_response';
-    if (isAnswer) open.delete(item.call_id ?? item.approval_request_id);
+    if (isAnswer) open.delete(answeredId(item) ?? item.approval_request_id);
     else if (item.type === 'mcp_approval_request') open.set(item.id, owner);
     else if (isClientAnsweredCall(item)) open.set(item.call_id, owner);
     if (isAnswer && owner !== ROOT_AGENT && brought.has(item)) answered.add(owner);

@@ -19,7 +19,7 @@ import type { PendingToolCall, TurnState } from '../../../engine/turn/machine/st
 import type { Turn } from '../../../engine/turn/run-turn.ts';
 import type { ResumedTurn } from '../../../engine/turn/tool-loop.ts';
 import type { Limits } from '../../../ports/limits.ts';
-import { PROGRAMS } from '../../../protocol/tool-calls/program-call.ts';
+import { callingProgram, PROGRAMS } from '../../../protocol/tool-calls/program-call.ts';
 import type { PreparedRequest } from '../steps/request.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 
@@ -60,6 +60,7 @@ export function turnTools(
     : guarded;
   const limits = remainingLimits(settings.limits, body.max_tool_calls, state);
   const output = state?.output.from(0) ?? [];
+  const hasBegun = output.length > 0 || (state?.pending.size ?? 0) > 0;
   // Strict Open Responses has no item type for the lists of tools.
   const showsLists = settings.mcpItems === 'mcp_call' && settings.listsTools;
   const resumed: ResumedTurn | undefined = state && {
@@ -73,14 +74,15 @@ export function turnTools(
     named: requestedServers(toolset),
     // Of those that another process ran something is written already.
     approved: output.length === 0 ? answers.approved : [],
-    programs: programs && { ...programs.loop, waiting: output.length === 0 ? programs.waiting : [] },
+    // Those that run have nothing written before their first calls.
+    programs: programs && { ...programs.loop, waiting: hasBegun ? [] : programs.waiting },
     beginRounds: () => toolRounds<PendingToolCall>(limits, runCall, isSteered, counted),
   };
 }
 
 /** The programs of the turn, and those of earlier turns that go on; undefined where nothing runs them. */
 function programRuns(
-  { toolset, tools, approvalRules, programs: open = [], apiRequest: { scope } }: PreparedRequest,
+  { toolset, tools, approvalRules, programs: open = [], apiRequest: { scope }, body }: PreparedRequest,
   { limits }: ResponsesApiSettings,
   signal: AbortSignal,
 ) {
@@ -94,6 +96,7 @@ function programRuns(
     isRunHere: (called) => toolset.has(called) && !approvalRules.has(called),
     nameOf: toolNameReader(toolset, tools.forms),
     open,
+    isSingle: body.parallel_tool_calls === false,
     scope,
     limits,
     signal,
@@ -114,10 +117,13 @@ function remainingLimits(
   const toolCalls = Math.min(limits.toolCalls, maxToolCalls ?? limits.toolCalls);
   if (!state) return { ...limits, toolCalls };
   const finished = state.output.from(0).filter((item) => isServerExecuted(state.plan, item)).length;
-  const isRound = state.pending.size > 0;
+  const pending = state.pending.values();
+  const callers = new Set(pending.flatMap(({ fields = {} }) => callingProgram(fields) ?? []));
+  // A program that waits for its calls, or is of an earlier turn, is not counted when it goes on.
+  const again = pending.filter(({ index, callId }) => index >= 0 && !callers.has(callId)).length;
   return {
     ...limits,
-    toolCalls: Math.max(toolCalls - finished + state.pending.size, 0),
-    toolIterations: Math.max(limits.toolIterations - state.round + (isRound ? 1 : 0), 0),
+    toolCalls: Math.max(toolCalls - finished + again, 0),
+    toolIterations: Math.max(limits.toolIterations - state.round + (pending.length > 0 ? 1 : 0), 0),
   };
 }

@@ -98,10 +98,11 @@ export function showCall(
 ): OpenToolCall {
   closeWriting(draft, 'completed');
   const index = draft.output.size;
-  const callId = unusedCallId(draft, upstreamId, index);
   const owner = draft.plan.owners.get(name);
   const form = draft.plan.forms?.get(name);
-  const id = nextItemId(draft, presentedAs(draft.plan, { owner, form }).idPrefix);
+  const { idPrefix, hasOwnCallId } = presentedAs(draft.plan, { owner, form });
+  const callId = unusedCallId(draft, hasOwnCallId ? undefined : upstreamId, index);
+  const id = nextItemId(draft, idPrefix);
   const nothing = { arguments: '', bytes: 0, input: '', reading: FIELD_START };
   const approved = approvalRequestId === undefined ? {} : { approvalRequestId };
   const further = fields === undefined ? {} : { fields };

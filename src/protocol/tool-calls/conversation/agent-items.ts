@@ -55,6 +55,13 @@ export function itemsOfAgent(
   return seenBy({ items, owners: itemOwners(items), forks, messages: new Set() }, agent);
 }
 
+/** The items of one agent as they are; the same list where there is no other. */
+export function ownItems(items: readonly Item[], agent: string): readonly Item[] {
+  if (!items.some(isAgentItem)) return agent === ROOT_AGENT ? items : [];
+  const owners = itemOwners(items);
+  return items.filter((_, index) => owners[index] === agent);
+}
+
 /** The agents of each item, in the same order; an answer of the client's belongs to the agent that it answers. */
 export function itemOwners(items: readonly Item[]): readonly string[] {
   const asking = new Map<unknown, string>();

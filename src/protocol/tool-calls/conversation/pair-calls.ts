@@ -154,7 +154,7 @@ function impliedCall({ name, call_id: callId, arguments: text }: Item, id: unkno
  * that the server ran have their output beside them.
  */
 export function pendingClientCalls(output: readonly Item[]): readonly Item[] {
-  const answered = new Set(output.filter(isCallOutput).map((item) => item.call_id));
+  const answered = new Set(output.filter(isCallOutput).map(answeredId));
   return output.filter((item) => {
     if (item.type === 'mcp_approval_request') return true;
     return isClientCall(item) && !answered.has(item.call_id);

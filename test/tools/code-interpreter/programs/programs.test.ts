@@ -1,93 +1,33 @@
 /** Programs over HTTP: bad ones first, then what clients and models receive of them, and how they go on in later requests. */
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type OpenAI from 'openai';
-import type { Guard, RouterOptions } from '../../../../src/index.ts';
+import type { Guard } from '../../../../src/index.ts';
 import { chatCompletionsRouter, chatCompletionsUpstream, memoryStore, messagesRouter } from '../../../../src/index.ts';
-import type { ToolProvider } from '../../../../src/ports/tool-provider.ts';
 import type { JsonObject } from '../../../../src/protocol/record.ts';
 import { type FakeAnswer, startFakeUpstream } from '../../../../src/testing/index.ts';
-import { programs } from '../../../../src/tools/code-interpreter/index.ts';
-import {
-  calls,
-  chatBody,
-  providerOf,
-  says,
-  streamOf,
-  type ToolsApp,
-  toolTexts,
-  withTools,
-} from '../../../engine/tools/support.ts';
+import { calls, chatBody, providerOf, says, streamOf, toolTexts, withTools } from '../../../engine/tools/support.ts';
 import { startApp } from '../../../support/app.ts';
 import { openaiClient, post } from '../../../support/responses-client.ts';
 import { PATIENCE } from '../support.ts';
-
-type Item = JsonObject & { readonly type: string; readonly id: string; readonly call_id: string };
-type Response = JsonObject & { readonly id: string; readonly status: string; readonly output: readonly Item[] };
-
-const SECRET = 'a secret of more than sixteen bytes';
-
-let provider: ToolProvider;
-beforeAll(() => {
-  provider = programs({ limits: { runMs: 2000 }, warm: 2 });
-});
-afterAll(() => provider.close?.());
-
-const SKU = { type: 'object', properties: { sku: { type: 'string' } }, required: ['sku'] };
-const STOCK = {
-  type: 'function',
-  name: 'get_stock',
-  description: 'The units of a product.',
-  parameters: SKU,
-  output_schema: { type: 'object', properties: { units: { type: 'number' } } },
-  strict: null,
-  allowed_callers: ['programmatic'],
-};
-const PROGRAMS = { type: 'programmatic_tool_calling' };
-const CRM = { type: 'mcp', server_label: 'crm', allowed_callers: ['programmatic'] };
-
-/** A round in which the model writes this program. */
-function writes(code: string, id = 'call_p'): FakeAnswer {
-  return calls([id, 'programmatic_tool_calling', JSON.stringify({ code })]);
-}
-
-/** What the host's own tools have been called with. */
-interface Ran {
-  readonly ran: JsonObject[];
-}
-
-function withPrograms<Result>(run: (app: ToolsApp & Ran) => Promise<Result>, options: RouterOptions = {}) {
-  const ran: JsonObject[] = [];
-  const crm = providerOf('crm', ['find', 'send'], async ({ name, arguments: args }) => {
-    ran.push({ name, ...args });
-    if (args.fails) throw new Error('No such customer.');
-    return { content: JSON.stringify({ name, n: args.n ?? null, made: ran.length }) };
-  });
-  return withTools({ tools: [provider, crm], secret: SECRET, ...options }, (app) => run({ ...app, ran }));
-}
-
-async function respond({ url }: Pick<ToolsApp, 'url'>, body: JsonObject): Promise<Response> {
-  const { status, text } = await post(url, body);
-  if (status !== 200) throw new Error(`${status} ${text}`);
-  return JSON.parse(text);
-}
-
-function itemsOf({ output }: Response, type: string): readonly Item[] {
-  return output.filter((item) => item.type === type);
-}
-
-/** What the only program of one turn gave. */
-async function resultOf(app: ToolsApp, code: string, body: JsonObject = {}): Promise<readonly unknown[]> {
-  app.fake.reply(writes(code), says('Done.'));
-  const response = await respond(app, { tools: [PROGRAMS, STOCK, CRM], ...body });
-  return itemsOf(response, 'program_output').flatMap(({ status, result }) => [status, result]);
-}
-
-function answerTo({ call_id, caller }: Item, output: unknown): JsonObject {
-  return { type: 'function_call_output', call_id, caller, output: JSON.stringify(output) };
-}
-
-const TWO_STOCKS =
-  "const [a, b] = await Promise.all(['x', 'y'].map((sku) => tools.get_stock({ sku }))); text({ sum: a.units + b.units });";
+import {
+  answerTo,
+  CRM,
+  type Item,
+  itemsOf,
+  PROGRAMS,
+  provider,
+  type Response,
+  respond,
+  resultOf,
+  SECRET,
+  SKU,
+  STOCK,
+  TWO_STOCKS,
+  withPrograms,
+  writes,
+} from './app.ts';
 
 describe('a bad program', () => {
   it.each([
@@ -136,13 +76,17 @@ describe('a bad program', () => {
   it.each([
     ['was changed', (item: Item) => ({ ...item, code: `${item.code} await tools.send({});` })],
     ['has another fingerprint', (item: Item) => ({ ...item, fingerprint: '1764201600000.pst1.AAAA' })],
+    ['has another time', (item: Item) => ({ ...item, fingerprint: String(item.fingerprint).replace(/^\d/, '2') })],
+    ['has another id', (item: Item) => ({ ...item, call_id: 'call_again' })],
   ])(
     '[E-12] does not go on where the client keeps the conversation and it %s',
     async (_, change) => {
       await withPrograms(async (app) => {
         app.fake.reply(writes(TWO_STOCKS));
         const first = await respond(app, { tools: [PROGRAMS, STOCK, CRM], store: false });
-        const shown = first.output.map((item) => (item.type === 'program' ? change(item) : item));
+        const [changed] = itemsOf(first, 'program').map(change);
+        const caller = { type: 'program', caller_id: changed?.call_id };
+        const shown = first.output.map((item) => (item.type === 'program' ? changed : { ...item, caller }));
         const answers = itemsOf(first, 'function_call').map((call) => answerTo(call, { units: 1 }));
         const { status, text } = await post(app.url, {
           tools: [PROGRAMS, STOCK, CRM],
@@ -150,6 +94,71 @@ describe('a bad program', () => {
           input: [{ role: 'user', content: 'Hi' }, ...shown, ...answers],
         });
         expect([status, JSON.parse(text).error.code, app.ran]).toEqual([400, 'invalid_encrypted_content', []]);
+      });
+    },
+    PATIENCE,
+  );
+
+  it(
+    '[E-12] does not go on for another tenant than it was written for',
+    async () => {
+      const scope = (req: { readonly headers: Readonly<Record<string, unknown>> }) => String(req.headers['x-tenant']);
+      const ran: unknown[] = [];
+      const crm = providerOf('crm', ['send'], async ({ arguments: args }) => {
+        ran.push(args);
+        return { content: 'sent' };
+      });
+      await withTools({ tools: [provider, crm], secret: SECRET, scope: scope as never }, async (app) => {
+        const ask = async (tenant: string, input: readonly JsonObject[]) => {
+          const answer = await fetch(`${app.url}/responses`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json', 'x-tenant': tenant },
+            body: JSON.stringify({ model: 'm', store: false, tools: [PROGRAMS, STOCK, CRM], input }),
+          });
+          // The cast: a response, or an error.
+          return [answer.status, (await answer.json()) as Response & { readonly error: JsonObject }] as const;
+        };
+        const begin = [{ role: 'user', content: 'Hi' }];
+        app.fake.reply(writes('await tools.get_stock({ sku: "x" }); await tools.send({});'), says('Done.'));
+        const [, first] = await ask('a', begin);
+        const answers = itemsOf(first, 'function_call').map((call) => answerTo(call, { units: 1 }));
+        const [status, { error }] = await ask('b', [...begin, ...first.output, ...answers]);
+        expect([status, error.code, ran]).toEqual([400, 'invalid_encrypted_content', []]);
+        const [own] = await ask('a', [...begin, ...first.output, ...answers]);
+        expect([own, ran.length]).toEqual([200, 1]);
+      });
+    },
+    PATIENCE,
+  );
+
+  it.each([
+    ['other arguments', { arguments: '{"sku":"other"}' }],
+    ['another name', { name: 'get_demand' }],
+  ])(
+    '[E-12] ends with an error where a call on record has %s than it makes',
+    async (_, change) => {
+      await withPrograms(async (app) => {
+        const tools = [PROGRAMS, STOCK, { ...STOCK, name: 'get_demand' }, CRM];
+        app.fake.reply(writes('text(await tools.get_stock({ sku: "x" })); await tools.send({ n: 1 });'), says('Done.'));
+        const first = await respond(app, { tools, store: false });
+        const shown = first.output.map((item) => (item.type === 'function_call' ? { ...item, ...change } : item));
+        const answers = itemsOf(first, 'function_call').map((call) => answerTo(call, { units: 1 }));
+        const input = [{ role: 'user', content: 'Hi' }, ...shown, ...answers];
+        const second = await respond(app, { tools, store: false, input });
+        expect(itemsOf(second, 'program_output')).toMatchObject([
+          { status: 'incomplete', result: expect.stringMatching('did not make the same calls again') },
+        ]);
+        // Written in another way they are the same.
+        const spaced = first.output.map((item) =>
+          item.type === 'function_call' ? { ...item, arguments: '{ "sku" : "x" }' } : item,
+        );
+        app.fake.reply(says('Done.'));
+        const third = await respond(app, {
+          tools,
+          store: false,
+          input: [{ role: 'user', content: 'Hi' }, ...spaced, ...answers],
+        });
+        expect([itemsOf(third, 'program_output')[0]?.status, app.ran]).toEqual(['completed', [{ name: 'send', n: 1 }]]);
       });
     },
     PATIENCE,
@@ -219,14 +228,15 @@ describe('a program that calls tools of the server', () => {
         const code = 'let sum = 0; for (const n of [1, 2, 3]) sum += (await tools.find({ n })).n; text({ sum });';
         app.fake.reply(writes(code), says('Six.'));
         const response = await respond(app, { tools: [PROGRAMS, CRM] });
-        const caller = { type: 'program', caller_id: 'call_p' };
+        const [{ call_id } = { call_id: '' }] = itemsOf(response, 'program');
+        const caller = { type: 'program', caller_id: call_id };
         const call = { type: 'mcp_call', status: 'completed', name: 'find', server_label: 'crm', caller };
         expect(response.output.filter(({ type }) => type !== 'mcp_list_tools')).toMatchObject([
-          { type: 'program', call_id: 'call_p', code, fingerprint: expect.stringMatching(/^\d+\.pst1\./) },
+          { type: 'program', call_id, code, fingerprint: expect.stringMatching(/^\d+\.pst1\./) },
           { ...call, arguments: '{"n":1}' },
           { ...call, arguments: '{"n":2}' },
           { ...call, arguments: '{"n":3}' },
-          { type: 'program_output', call_id: 'call_p', result: '{"sum":6}', status: 'completed' },
+          { type: 'program_output', call_id, result: '{"sum":6}', status: 'completed' },
           { type: 'message' },
         ]);
         const asked = app.fake.requests.map(chatBody);
@@ -236,8 +246,8 @@ describe('a program that calls tools of the server', () => {
         ]);
         expect(JSON.stringify(asked[0]?.tools)).toContain('tools.find(arguments)');
         expect(asked.at(-1)?.messages.slice(-2)).toMatchObject([
-          { role: 'assistant', tool_calls: [{ id: 'call_p', function: { name: 'programmatic_tool_calling' } }] },
-          { role: 'tool', tool_call_id: 'call_p', content: '{"sum":6}' },
+          { role: 'assistant', tool_calls: [{ id: call_id, function: { name: 'programmatic_tool_calling' } }] },
+          { role: 'tool', tool_call_id: call_id, content: '{"sum":6}' },
         ]);
         expect(app.toolCalls.map(({ name }) => name)).toEqual(['find', 'find', 'find', 'programmatic_tool_calling']);
       });
@@ -275,7 +285,8 @@ describe('a program that calls tools of the server', () => {
         const input = [{ role: 'user', content: 'Hi' }, ...first.output, { role: 'user', content: 'Sure?' }];
         await respond(app, { tools, input });
         const texts = app.fake.requests.slice(1).map((request) => toolTexts(chatBody(request)));
-        expect(texts).toEqual([{ call_p: '7' }, { call_p: '7' }, { call_p: '7' }]);
+        const [{ call_id = '' } = {}] = itemsOf(first, 'program');
+        expect(texts).toEqual(Array(3).fill({ [call_id]: '7' }));
       });
     },
     PATIENCE,
@@ -298,7 +309,7 @@ describe('a program that calls tools of the server', () => {
             const second = await respond(app, { tools, previous_response_id: first.id, input: [answer] });
             expect(itemsOf(second, 'program_output')).toMatchObject([
               {
-                call_id: 'call_p',
+                call_id: itemsOf(first, 'program')[0]?.call_id,
                 result: approve ? 'send' : 'The user did not approve this call, so it was not run.',
               },
             ]);
@@ -375,17 +386,50 @@ describe('a program that calls tools of the client', () => {
           { store, secret: isStored ? `${SECRET} ${round}` : SECRET },
         );
       }
-      const caller = { type: 'program', caller_id: 'call_p' };
+      const call_id = outputs[0]?.call_id;
+      const caller = { type: 'program', caller_id: call_id };
       expect(outputs).toMatchObject([
-        { type: 'program', call_id: 'call_p' },
+        { type: 'program', call_id },
         { type: 'mcp_call', name: 'find', caller },
         { type: 'function_call', name: 'get_stock', arguments: '{"sku":"x"}', caller },
         { type: 'function_call', name: 'get_stock', caller },
         { type: 'mcp_call', name: 'send', arguments: '{"n":41}', caller },
-        { type: 'program_output', call_id: 'call_p', result: '{"found":1,"sent":41}', status: 'completed' },
+        { type: 'program_output', call_id, result: '{"found":1,"sent":41}', status: 'completed' },
         { type: 'message' },
       ]);
       expect(ran.map(({ name }) => name)).toEqual(['find', 'send']);
+    },
+    PATIENCE,
+  );
+
+  it.each([
+    ['stored', true],
+    ['sent back', false],
+  ])(
+    '[E-12] goes on where the model server gives every program the same id, %s',
+    async (_, isStored) => {
+      await withPrograms(async (app) => {
+        const waiting = 'text((await tools.get_stock({ sku: "x" })).units);';
+        app.fake.reply(writes('text((await tools.find({ n: 1 })).n);'), writes(waiting), says('Done.'));
+        app.fake.reply(writes(waiting), says('Done.'));
+        let conversation: readonly JsonObject[] = [];
+        let previous: string | undefined;
+        const ask = async (input: readonly JsonObject[]) => {
+          const about = isStored ? { previous_response_id: previous, input } : { input: [...conversation, ...input] };
+          const response = await respond(app, { tools: [PROGRAMS, STOCK, CRM], store: isStored, ...about });
+          conversation = [...conversation, ...input, ...response.output];
+          previous = response.id;
+          return response;
+        };
+        const results: unknown[] = [];
+        for (const units of [7, 8]) {
+          const asked = await ask([{ role: 'user', content: 'Hi' }]);
+          const answered = await ask(itemsOf(asked, 'function_call').map((call) => answerTo(call, { units })));
+          for (const each of [asked, answered])
+            results.push(...itemsOf(each, 'program_output').map(({ result }) => result));
+        }
+        expect(results).toEqual(['1', '7', '8']);
+      });
     },
     PATIENCE,
   );
@@ -516,6 +560,14 @@ describe('fifty calls', () => {
         await tokens([], [...chunks(fifty, 5).map((some) => calls(...some)), says('1225')]),
         await tokens([], [calls(...fifty), says('1225')]),
       ];
+      // The figures that the documentation shows.
+      const page = readFileSync(join(import.meta.dirname, '../../../../docs/programs.md'), 'utf8');
+      for (const [what, requests, figure] of [
+        ['one program', 2, withProgram],
+        ['fifty calls at once', 2, atOnce],
+        ['five calls at a time', 11, oneByOne],
+      ] as const)
+        expect(page).toContain(`| ${what} | ${requests} | ${figure.toLocaleString('en')} |`);
       if (process.env.FIGURES)
         console.info(`tokens of all requests: ${withProgram}, at once ${atOnce}, by fives ${oneByOne}`);
       expect([withProgram * 10 < atOnce, withProgram * 50 < oneByOne]).toEqual([true, true]);

@@ -1,0 +1,112 @@
+/** Responses of several agents in the background whose process is gone: what their agents had begun is in no store. */
+
+import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
+import { HandQueue } from '../apis/background/hand-engine.ts';
+import { sqliteDrivers } from '../stores/sqlite-drivers.ts';
+import { startApp } from '../support/app.ts';
+import { gate } from '../support/gate.ts';
+import { type AgentsApp, type Answer, call, lastSaid, type Script, type Shown, withAgents } from './app.ts';
+
+const ROOT = '/root';
+const CHILD = '/root/reader';
+
+/** An app, and a second process that the test hands its response to. */
+interface TwoProcesses extends AgentsApp {
+  /** Begins a response in the background. */
+  begin(): Promise<string>;
+  /** The second goes on with it; its whole stream, as everybody reads it then, and what is stored. */
+  takeOver(id: string): Promise<{ readonly events: readonly Shown[]; readonly stored: Answer }>;
+}
+
+async function withTwoProcesses(
+  scripts: Readonly<Record<string, Script>>,
+  run: (app: TwoProcesses) => Promise<void>,
+  { runsAtOnce = true } = {},
+): Promise<void> {
+  const queue = new HandQueue({ runsAtOnce });
+  const database = sqliteDrivers[0]?.open?.(':memory:');
+  if (!database) throw new Error('No SQLite.');
+  const shared = {
+    ...{ store: sqliteStore({ database }), secret: 'a secret of more than sixteen bytes', logger: false as const },
+    ...{ multiAgent: true, scope: () => 'all', hooks: { onError: () => {} } },
+  };
+  const options = () => ({
+    ...shared,
+    background: { engine: queue.engine() },
+    limits: { turns: { durationMs: 30_000 } },
+  });
+  try {
+    await withAgents(
+      scripts,
+      async (app) => {
+        const second = await startApp({ upstream: app.fake, options: options() });
+        try {
+          await run({
+            ...app,
+            begin: async () => (await app.ask({ background: true })).id,
+            async takeOver(id) {
+              await queue.hand(1, { scope: 'all', id }).outcome;
+              const text = await (await fetch(`${second.url}/responses/${id}?stream=true`)).text();
+              // The casts: what this server sends.
+              const stored = (await (await fetch(`${second.url}/responses/${id}`)).json()) as Answer;
+              const lines = text.split('\n').filter((line) => /^data: \{/.test(line));
+              const events = lines.map((line) => JSON.parse(line.slice('data: '.length)) as Shown);
+              expect(events.map(({ sequence_number: number }) => number)).toEqual(events.map((_, at) => at));
+              expect(events.at(-1)?.response).toEqual(stored);
+              return { events, stored };
+            },
+          });
+        } finally {
+          await second.router.drain({ timeoutMs: 1 });
+          await second.close();
+        }
+      },
+      options(),
+    );
+  } finally {
+    database.close();
+  }
+}
+
+const delegating: Script = (asked, round) => {
+  if (lastSaid(asked).startsWith('Message to /root from')) return { text: 'All is read.' };
+  return round === 1
+    ? call('spawn_agent', { task_name: 'reader', message: 'Read.' })
+    : call('wait_agent', {}, `w${round}`);
+};
+
+describe('a response of several agents whose process is gone', () => {
+  it('[E-13] fails, with what its agents had written, and says why', async () => {
+    const reached = gate();
+    const never = new Promise<never>(() => {});
+    const reading: Script = () => {
+      reached.open();
+      return never;
+    };
+    await withTwoProcesses({ [ROOT]: delegating, [CHILD]: reading }, async ({ begin, takeOver, agents }) => {
+      const id = await begin();
+      await reached.opened;
+      const { events, stored } = await takeOver(id);
+      expect([stored.status, events.at(-1)?.type]).toEqual(['failed', 'response.failed']);
+      expect(JSON.stringify(stored.error)).toContain('The process that ran the agents of this response was lost.');
+      expect(stored.output[0]).toMatchObject({ type: 'multi_agent_call', agent: { agent_name: ROOT } });
+      // The second asked no model.
+      expect([
+        agents.filter((each) => each === ROOT).length <= 2,
+        agents.filter((each) => each === CHILD).length,
+      ]).toEqual([true, 1]);
+    });
+  }, 60_000);
+
+  it('[E-13] begins where its process had not begun it', async () => {
+    await withTwoProcesses(
+      { [ROOT]: delegating, [CHILD]: () => ({ text: 'Read.' }) },
+      async ({ begin, takeOver, agents }) => {
+        const { stored } = await takeOver(await begin());
+        expect([stored.status, new Set(agents)]).toEqual(['completed', new Set([ROOT, CHILD])]);
+        expect(JSON.stringify(stored.output.at(-1))).toContain('All is read.');
+      },
+      { runsAtOnce: false },
+    );
+  }, 60_000);
+});
