@@ -41,6 +41,8 @@ export interface SharedByAgents {
   readonly taskMs: number;
   /** How long a response whose agents all wait for the client stays open, in milliseconds; undefined if it ends at once. */
   readonly injectWaitMs: number | undefined;
+  /** How many bytes of answers clients may send while the response runs: as many as with a request. */
+  readonly injectBytes: number;
 }
 
 /** Why input was not taken into a running response. */
@@ -73,6 +75,8 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
   private end: TurnEnd | undefined = undefined;
   private timer: NodeJS.Timeout | undefined = undefined;
   private hasWaited = false;
+  /** Bytes of the client's answers. */
+  private injectedBytes = 0;
   private isEnding = false;
   private over = false;
 
@@ -159,6 +163,10 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
       const message = `No call of this response waits for the output with call_id '${String(unknown).slice(0, MAX_QUOTED)}'.`;
       return new ApiError('invalid_value', message, { param: 'input' });
     }
+    const bytes = Buffer.byteLength(JSON.stringify(items));
+    if (this.injectedBytes + bytes > this.agents.injectBytes)
+      return new ApiError('request_too_large', 'The answers to this response are larger than this server takes.');
+    this.injectedBytes += bytes;
     clearTimeout(this.timer);
     this.timer = undefined;
     this.hasWaited = false;

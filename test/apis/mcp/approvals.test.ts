@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { ApprovalInfo, Guard, GuardInfo, Note, ToolCallInfo, ToolProgressInfo } from '../../../src/index.ts';
 import { functionTools } from '../../../src/index.ts';
-import { CLIENTS, closeAll, connect, post, startMcp } from './mcp-app.ts';
+import { pii } from '../../../src/policies/guards/index.ts';
+import { beginSession, CLIENTS, closeAll, connect, post, startMcp } from './mcp-app.ts';
 
 afterEach(closeAll);
 
@@ -213,4 +214,28 @@ it('[E-16] a tool whose schema or hints no client would take does not spoil the 
   const { tools } = await (await connect('SDK 1', url)).listTools();
   expect(tools).toMatchObject([{ inputSchema: { type: 'object' }, annotations: { title: 'Odd' } }]);
   expect(tools[0]?.name).toMatch(/^[\w-]+$/);
+});
+
+describe('what a tool tells of its progress', () => {
+  const CALL = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'steps', _meta: { progressToken: 'p' } } };
+  const telling = functionTools({
+    steps: {
+      async execute(_args: unknown, { onProgress }) {
+        onProgress?.({ progress: 1, total: 2, message: 'Ask bob@example.com' });
+        return 'done';
+      },
+    },
+  });
+
+  it.each([
+    ['replaced', pii(), '[EMAIL]'],
+    ['blocked', pii({ mode: 'enforce' }), 'done'],
+  ] as const)('[G-06] is %s by the guards of tools, and comes before the result', async (_, secrets, shown) => {
+    const { url } = await startMcp({ tools: telling, guards: { tools: [secrets] } });
+    const session = { 'mcp-session-id': await beginSession(url) };
+    const text = await (await post(url, CALL, session)).text();
+    expect([text.includes('bob@'), text.includes(shown), text.lastIndexOf('progressToken') < text.indexOf('done')]).toEqual(
+      [false, true, true],
+    );
+  });
 });
