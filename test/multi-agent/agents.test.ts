@@ -51,6 +51,20 @@ describe('a request that does not ask for agents as the beta does', () => {
     });
   });
 
+  it.each([{ allowed_tools: [] }, { max_total_subagents: 0 }, { safety_policy: { max: 1 } }])(
+    '[O-03] is refused where nothing here keeps to it: %j',
+    async (term) => {
+      await withAgents(plain, async (app) => {
+        const refused = await app.post({ multi_agent: { enabled: true, ...term } });
+        const { error } = (await refused.json()) as { error: { param: string } };
+        const [name] = Object.keys(term);
+        expect([refused.status, error.param, app.asked]).toEqual([400, `multi_agent.${name}`, []]);
+        const without = await app.post({ multi_agent: { enabled: true, allowed_tools: null, colour: 'red' } });
+        expect(without.status).toBe(200);
+      });
+    },
+  );
+
   it.each([
     [{ multi_agent: true }, 'multi_agent'],
     [{ multi_agent: {} }, 'multi_agent.enabled'],

@@ -1,5 +1,6 @@
 /** Reads what a request wants of a container, in OpenAI's words. */
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isPresent, isRecord, type JsonObject } from '../../protocol/record.ts';
+import { invalidField } from '../../protocol/responses/invalid.ts';
 import type { MemoryLimit, NetworkPolicy } from './container.ts';
 import type { ContainerWishes } from './containers.ts';
 
@@ -11,6 +12,12 @@ export function readWishes({ memory_limit, network_policy }: JsonObject): Contai
   const memoryLimit = MEMORY_LIMITS.find((limit) => limit === memory_limit);
   const networkPolicy = readNetworkPolicy(network_policy);
   return { ...(memoryLimit ? { memoryLimit } : {}), ...(networkPolicy ? { networkPolicy } : {}) };
+}
+
+/** Throws `invalid_value` for a limit that is none, which would hold for nothing; `at` is the path of the object, with a dot at its end. */
+export function checkWishes({ memory_limit: memory }: JsonObject, at: string): void {
+  if (isPresent(memory) && !MEMORY_LIMITS.some((limit) => limit === memory))
+    throw invalidField(`${at}memory_limit`, `expected one of ${MEMORY_LIMITS.map((limit) => `'${limit}'`).join(', ')}`);
 }
 
 function readNetworkPolicy(policy: unknown): NetworkPolicy | undefined {

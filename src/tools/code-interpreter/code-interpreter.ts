@@ -2,7 +2,7 @@
 
 import { containerExpired } from '../../ports/containers/container-errors.ts';
 import { checkTerms } from '../../ports/containers/container-terms.ts';
-import { readWishes } from '../../ports/containers/container-wishes.ts';
+import { checkWishes, readWishes } from '../../ports/containers/container-wishes.ts';
 import {
   type SharedContainersOptions,
   shareContainers,
@@ -72,7 +72,9 @@ export function codeInterpreter(options: CodeInterpreterOptions = {}): ToolProvi
     name: CODE_INTERPRETER,
     list: () => [TOOL],
     check({ container }, _request, param) {
-      if (isRecord(container)) checkTerms(containers.runtime, readWishes(container), `${param}.container.`);
+      if (!isRecord(container)) return;
+      checkWishes(container, `${param}.container.`);
+      checkTerms(containers.runtime, readWishes(container), `${param}.container.`);
     },
     async hasContainer(key) {
       const container = await containers.find(key);

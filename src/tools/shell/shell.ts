@@ -3,7 +3,7 @@
 import type { ContainerFile } from '../../ports/containers/container.ts';
 import { containerExpired } from '../../ports/containers/container-errors.ts';
 import { checkTerms } from '../../ports/containers/container-terms.ts';
-import { readWishes } from '../../ports/containers/container-wishes.ts';
+import { checkWishes, readWishes } from '../../ports/containers/container-wishes.ts';
 import {
   type SharedContainersOptions,
   shareContainers,
@@ -97,6 +97,7 @@ export function shell(options: ShellOptions = {}): ToolProvider {
     list: () => [TOOL],
     check({ environment }, _request, param) {
       checkEnvironment(environment, `${param}.environment`);
+      checkWishes(environment, `${param}.environment.`);
       checkTerms(runtime, readWishes(environment), `${param}.environment.`);
     },
     async about(settings, { scope }, param) {
