@@ -1,6 +1,7 @@
 /** Adds the server-run tools to a Responses body. */
 
 import type { EndpointRequest } from '../../../../engine/request/endpoint-request.ts';
+import { collectGuards } from '../../../../engine/guarding/request/guards-of.ts';
 import { checkRequested } from '../../../../engine/tools/check-requested.ts';
 import { modelToolset } from '../../../../engine/tools/deferred-tools.ts';
 import {
@@ -62,7 +63,7 @@ async function withListedTools(
   const own = readClientTools(brought).known;
   const note = noteReporter(request, settings);
   const listed = await listTools(providers, signal, note, requestedTypes(brought), request);
-  const hosted = await checkRequested(listed, brought, request, note);
+  const hosted = await checkRequested(listed, brought, request, note, () => collectGuards(request, settings));
   const served = await withNamedServers(request, { named: client ?? [], own, hosted }, settings);
   // Whether this server is to search among the client's tools.
   const searches =
