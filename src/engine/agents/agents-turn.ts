@@ -11,7 +11,7 @@ import { answeredId, isClientCall } from '../../protocol/tool-calls/kinds.ts';
 import { type Consumer, deliver, type PullStream, pullInTurn, Stage } from '../../streams/pull-stream.ts';
 import { hasLeft } from '../request/endpoint-request.ts';
 import { startState, type TurnState } from '../turn/machine/state.ts';
-import { runTurn, type Turn } from '../turn/run-turn.ts';
+import { EVENT_HEARTBEAT, runTurn, type Turn } from '../turn/run-turn.ts';
 import type { AgentMail } from '../turn/tool-loop.ts';
 import type { Agent, AgentLetter, AgentRunner, AgentStatus, AgentTree } from './agent-tree.ts';
 
@@ -74,6 +74,9 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
   private bytes = 0;
   private end: TurnEnd | undefined = undefined;
   private timer: NodeJS.Timeout | undefined = undefined;
+  /** Fills the silence once the first agent's turn, which fills its own, has ended. */
+  private silence: NodeJS.Timeout | undefined = undefined;
+  private heartbeats = 0;
   private hasWaited = false;
   /** Bytes of the client's answers. */
   private injectedBytes = 0;
@@ -106,6 +109,7 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
   close(): unknown {
     this.over = true;
     clearTimeout(this.timer);
+    clearInterval(this.silence);
     const runs = [...this.runs.values()];
     this.runs.clear();
     this.turn.leave();
@@ -271,6 +275,8 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
     const { consumer } = this;
     if (!consumer) return;
     this.consumer = undefined;
+    this.heartbeats = 0;
+    this.silence?.refresh();
     this.turn.onEvents(batch, this.storedState());
     deliver(consumer, batch);
   }
@@ -366,6 +372,7 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
     const { cost } = end.upstream ?? {};
     if (cost !== undefined) this.cost = (this.cost ?? 0) + cost;
     if (isRoot) this.end = end;
+    if (run.number === 1) this.fillSilences();
     const isWhole = end.status === 'completed';
     if (isRoot && !isWhole) this.interruptAll();
     const isPending = pendingClientCalls(end.output).length > 0;
@@ -391,6 +398,21 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
       const agent = this.tree.agents.get(name);
       if (agent && agent.status !== 'running') this.begin(agent);
     }
+  }
+
+  /** Agents may work for minutes behind the first one's answer. */
+  private fillSilences(): void {
+    const { intervalMs } = this.turn.silence;
+    if (intervalMs === undefined) return;
+    this.silence = setInterval(() => {
+      if (this.over) return clearInterval(this.silence);
+      // A client that does not read is not silent itself.
+      if (!this.consumer) return;
+      const count = this.heartbeats + 1;
+      const isComment = this.turn.heartbeatComments && count % EVENT_HEARTBEAT !== 0;
+      this.put([isComment ? { type: 'heartbeat' } : { type: 'keepalive', sequence: this.sequence++ }]);
+      this.heartbeats = count;
+    }, intervalMs).unref();
   }
 
   private interruptAll(): void {

@@ -28,6 +28,8 @@ interface ProgramRunsCase {
   readonly callable: readonly string[];
   /** Those among them whose calls this server runs at once. */
   readonly isRunHere: (name: string) => boolean;
+  /** Whether one call is made at a time, whatever programs call at once. */
+  readonly isSingleCall: boolean;
   readonly nameOf: ReadToolName;
   /** The programs of earlier turns that go on. */
   readonly open: readonly OpenProgram[];
@@ -120,15 +122,18 @@ export class ProgramRuns {
 
   /** Runs the program until it has ended, or makes calls that it has not made before. Rejects only with the signal's reason. */
   async run({ callId = '', arguments: text }: RoundCall): Promise<ToolCallResult> {
-    const { signal, isRunHere } = this.case;
+    const { signal, isRunHere, isSingleCall } = this.case;
     const log = this.log(callId);
     try {
       const step = await this.nextStep(log, plainText(objectIn(text)?.code));
       if ('calls' in step) {
         log.step = step;
+        const known = this.knownCalls(log, step).length;
+        const calls = step.calls.slice(known, isSingleCall ? known + 1 : undefined);
+        this.check(calls, log.records.length);
         // The client's answer may come in an hour, and to another process.
-        if (!step.calls.every(({ name }) => isRunHere(name))) await this.end(log);
-        return { output: '', failed: false, calls: step.calls };
+        if (!calls.every(({ name }) => isRunHere(name))) await this.end(log);
+        return { output: '', failed: false, calls };
       }
       await this.end(log);
       const output = step.error === undefined ? step.text : withError(step.text, step.error);
@@ -143,7 +148,7 @@ export class ProgramRuns {
 
   /** The first step that is not on record. What is on record is not called again: the program receives the same results. */
   private async nextStep(log: ProgramLog, code: string): Promise<ProgramStep> {
-    const { signal } = this.case;
+    const { signal, isSingleCall } = this.case;
     let step = log.step;
     if (!log.running) {
       log.running = await this.begin(log, code);
@@ -152,19 +157,23 @@ export class ProgramRuns {
     }
     while (step && 'calls' in step) {
       const { calls } = step;
-      const known = log.records.slice(log.received, log.received + calls.length);
-      if (known.length === 0) {
-        this.check(calls, log.records.length);
-        return step;
-      }
-      if (known.length < calls.length || !known.every((record, at) => isSameCall(record, calls[at])))
+      const known = this.knownCalls(log, step);
+      const isNew = known.length === 0;
+      const goesOn = known.length < calls.length && (isNew || isSingleCall);
+      if (!(goesOn || known.length === calls.length) || !known.every((record, at) => isSameCall(record, calls[at])))
         throw new Error(DIVERGED);
       const results = known.flatMap(({ result }) => result ?? []);
-      if (results.length < calls.length) throw new Error(RESULT_MISSING);
+      if (results.length < known.length) throw new Error(RESULT_MISSING);
+      if (goesOn) return step;
       log.received += calls.length;
       step = await log.running.goOn(results, signal);
     }
     return step ?? { text: '', error: DIVERGED };
+  }
+
+  /** What is on record of the calls that the program makes in this step. */
+  private knownCalls(log: ProgramLog, { calls }: { readonly calls: readonly ProgramCall[] }): readonly CallRecord[] {
+    return log.records.slice(log.received, log.received + calls.length);
   }
 
   private begin({ fingerprint }: ProgramLog, code: string): Promise<RunningProgram> {

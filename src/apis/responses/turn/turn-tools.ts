@@ -80,7 +80,7 @@ export function turnTools(
 
 /** The programs of the turn, and those of earlier turns that go on; undefined where nothing runs them. */
 function programRuns(
-  { toolset, tools, approvalRules, programs: open = [], apiRequest: { scope } }: PreparedRequest,
+  { toolset, tools, approvalRules, body, programs: open = [], apiRequest: { scope } }: PreparedRequest,
   { limits }: ResponsesApiSettings,
   signal: AbortSignal,
 ) {
@@ -92,6 +92,7 @@ function programRuns(
     runtime,
     callable: [...(tools.programs?.keys() ?? [])],
     isRunHere: (called) => toolset.has(called) && !approvalRules.has(called),
+    isSingleCall: body.parallel_tool_calls === false,
     nameOf: toolNameReader(toolset, tools.forms),
     open,
     scope,
