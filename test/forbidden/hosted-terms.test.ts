@@ -145,6 +145,7 @@ describe('a restriction of a container', () => {
         commands({ read_only: true }),
         commands({ network_policy: { type: 'disabled', hours: 'night' } }),
         code({ network_policy: 'disabled' }),
+        code({ a: { b: { c: { d: { e: { f: { max_seconds: 1 } } } } } } }),
         commands({ network_policy: ['disabled'] }),
       ].map((tool) => [name, tool, way] as const),
     ),
