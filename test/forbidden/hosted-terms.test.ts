@@ -130,7 +130,10 @@ describe('a restricting field that nobody here knows', () => {
 
 describe('a restriction of a container', () => {
   const code = (container: JsonObject) => ({ type: 'code_interpreter', container: { type: 'auto', ...container } });
-  const commands = (environment: JsonObject) => ({ type: 'shell', environment: { type: 'container_auto', ...environment } });
+  const commands = (environment: JsonObject) => ({
+    type: 'shell',
+    environment: { type: 'container_auto', ...environment },
+  });
   const writes: Model = () => ({ text: 'Done.' });
   const runtime = { ...javascriptRuntime(), runsCommands: true };
   const tools = [codeInterpreter({ runtime }), shell({ runtime })];
@@ -154,11 +157,14 @@ describe('a restriction of a container', () => {
     expect([offered, notes[0]]).toEqual([[], expect.stringContaining('Nothing here keeps to')]);
   });
 
-  it.each([code({ memory_limit: '2g' }), commands({ memory_limit: 1 })])('[O-03] that is none is refused: %j', async (tool) => {
-    const way = RESPONSES_WAYS['Responses in JSON'] as Way;
-    const answer = withForbidden(writes, (app) => way(app, { tools: [tool] }), { tools });
-    await expect(answer).rejects.toThrow(/^400: .*memory_limit/);
-  });
+  it.each([code({ memory_limit: '2g' }), commands({ memory_limit: 1 })])(
+    '[O-03] that is none is refused: %j',
+    async (tool) => {
+      const way = RESPONSES_WAYS['Responses in JSON'] as Way;
+      const answer = withForbidden(writes, (app) => way(app, { tools: [tool] }), { tools });
+      await expect(answer).rejects.toThrow(/^400: .*memory_limit/);
+    },
+  );
 
   it.each([
     code({ memory_limit: '4g', network_policy: { type: 'disabled' }, file_ids: [] }),

@@ -64,7 +64,9 @@ async function answered(isStream: boolean, rounds: readonly Round[], body: JsonO
     })),
   );
   const asked = { tools: TOOLS, ...body };
-  const message: JsonObject | undefined = isStream ? messageOf(await askEvents(app.url, asked)) : (await askJson(app.url, asked)).body;
+  const message: JsonObject | undefined = isStream
+    ? messageOf(await askEvents(app.url, asked))
+    : (await askJson(app.url, asked)).body;
   const { content, stop_reason: stop, usage } = message ?? {};
   return { content, stop, usage };
 }

@@ -56,14 +56,15 @@ it('[G-11] are bounded in the streams of an MCP server, which may write them as 
   expect(heard(await response.text())).toEqual({ retries: [1000], events: [['1', 'a']] });
 });
 
-it.each([1, 2, 3, 4])('[G-11] are bounded behind %i byte order marks, of which each reader takes one away', async (count) => {
-  const body = `${'\ufeff'.repeat(count)}retry: 1\nid: 1\ndata: a\n\n`;
-  const fetch = withEventLines(
-    async () => new Response(body, { headers: { 'content-type': 'text/event-stream' } }),
-  );
-  const response = await fetch('http://server/mcp', {});
-  expect(heard(await response.text())).toEqual({ retries: [1000], events: [['1', 'a']] });
-});
+it.each([1, 2, 3, 4])(
+  '[G-11] are bounded behind %i byte order marks, of which each reader takes one away',
+  async (count) => {
+    const body = `${'\ufeff'.repeat(count)}retry: 1\nid: 1\ndata: a\n\n`;
+    const fetch = withEventLines(async () => new Response(body, { headers: { 'content-type': 'text/event-stream' } }));
+    const response = await fetch('http://server/mcp', {});
+    expect(heard(await response.text())).toEqual({ retries: [1000], events: [['1', 'a']] });
+  },
+);
 
 it('[G-11] are bounded behind a byte order mark that comes in a piece of its own', () => {
   const bounded = boundedRetries();

@@ -32,7 +32,11 @@ async function guardedUploads(
 ): Promise<ChatBody> {
   const { messages } = whole;
   const read = sent === whole ? messages : await guardAddedMessages(sent.messages, messages, guards);
-  return guardedMessages(read === messages ? whole : { ...whole, messages: [...read] }, guards, context?.history?.loaded);
+  return guardedMessages(
+    read === messages ? whole : { ...whole, messages: [...read] },
+    guards,
+    context?.history?.loaded,
+  );
 }
 
 /** Throws `ApiError` for an invalid request; `signal` ends the turn. */

@@ -218,7 +218,12 @@ it('[E-16] a tool whose schema or hints no client would take does not spoil the 
 });
 
 describe('what a tool tells of its progress', () => {
-  const CALL = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'steps', _meta: { progressToken: 'p' } } };
+  const CALL = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'steps', _meta: { progressToken: 'p' } },
+  };
   const telling = functionTools({
     steps: {
       async execute(_args: unknown, { onProgress }) {
@@ -235,9 +240,11 @@ describe('what a tool tells of its progress', () => {
     const { url } = await startMcp({ tools: telling, guards: { tools: [secrets] } });
     const session = { 'mcp-session-id': await beginSession(url) };
     const text = await (await post(url, CALL, session)).text();
-    expect([text.includes('bob@'), text.includes(shown), text.lastIndexOf('progressToken') < text.indexOf('done')]).toEqual(
-      [false, true, true],
-    );
+    expect([
+      text.includes('bob@'),
+      text.includes(shown),
+      text.lastIndexOf('progressToken') < text.indexOf('done'),
+    ]).toEqual([false, true, true]);
   });
 });
 

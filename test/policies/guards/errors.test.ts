@@ -82,7 +82,10 @@ describe.each(FAULTS)('$name of the model server', ({ reply }) => {
 it('[G-06] every text of an error is guarded, its field too', async () => {
   const { guards: own } = requestGuards({ output: [pii()] });
   // The cast: what a model server sends as its code is passed on.
-  const error = new ApiError('upstream_error bob@example.com' as ErrorCode, SECRET, { type: 'x bob@example.com', param: SECRET });
+  const error = new ApiError('upstream_error bob@example.com' as ErrorCode, SECRET, {
+    type: 'x bob@example.com',
+    param: SECRET,
+  });
   const shown = (await guardError(error, own)) as ApiError;
   expectGuarded(JSON.stringify([shown.message, shown.code, shown.type, shown.param, shown.body]));
 });

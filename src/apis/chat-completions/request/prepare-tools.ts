@@ -1,8 +1,8 @@
 /** Adds the server-run tools to a Chat Completions body. */
 
+import { collectGuards } from '../../../engine/guarding/request/guards-of.ts';
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import { readApprovalRules } from '../../../engine/tools/approval-rules.ts';
-import { collectGuards } from '../../../engine/guarding/request/guards-of.ts';
 import { checkRequested } from '../../../engine/tools/check-requested.ts';
 import { modelToolset } from '../../../engine/tools/deferred-tools.ts';
 import {

@@ -33,7 +33,9 @@ export function requestedAgents(
     throw new ApiError('invalid_value', `Invalid '${param}': it must be a whole number from 1.`, { param });
   }
   if (!enabled) return undefined;
-  const unkept = Object.keys(asked).find((field) => !KEPT.has(field) && isPresent(asked[field]) && isRestricting(field));
+  const unkept = Object.keys(asked).find(
+    (field) => !KEPT.has(field) && isPresent(asked[field]) && isRestricting(field),
+  );
   if (unkept !== undefined) {
     const param = `multi_agent.${unkept.slice(0, MAX_FIELD)}`;
     throw new ApiError('unsupported_parameter', `Nothing here keeps to '${param}'.`, { param });

@@ -1,7 +1,7 @@
 /** Adds the server-run tools to a Responses body. */
 
-import type { EndpointRequest } from '../../../../engine/request/endpoint-request.ts';
 import { collectGuards } from '../../../../engine/guarding/request/guards-of.ts';
+import type { EndpointRequest } from '../../../../engine/request/endpoint-request.ts';
 import { checkRequested } from '../../../../engine/tools/check-requested.ts';
 import { modelToolset } from '../../../../engine/tools/deferred-tools.ts';
 import {
