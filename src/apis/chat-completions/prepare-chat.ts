@@ -2,9 +2,7 @@
 
 import { withGuardedErrors } from '../../engine/guarding/answers/guarded-error.ts';
 import { guardedMessages } from '../../engine/guarding/guarded-chat.ts';
-import { guardAddedMessages } from '../../engine/guarding/request/guarded-body.ts';
 import { collectGuards } from '../../engine/guarding/request/guards-of.ts';
-import type { RequestGuards } from '../../engine/guarding/request/request-guards.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { canRefuse, OFFERS_ALLOWED_ONLY, toolsAfterRefusals } from '../../engine/turn/machine/call-permission.ts';
 import { attemptReporter } from '../../ports/hooks.ts';
@@ -23,22 +21,6 @@ import { chatSender } from './send-chat.ts';
 import { serverCalls } from './server-calls.ts';
 import { completionRecord, withoutStoring } from './stored/completion-record.ts';
 
-/** The body behind the guards; those of a middleware in front have not seen the text of files. */
-async function guardedUploads(
-  sent: ChatBody,
-  whole: ChatBody,
-  guards: RequestGuards,
-  { context }: EndpointRequest,
-): Promise<ChatBody> {
-  const { messages } = whole;
-  const read = sent === whole ? messages : await guardAddedMessages(sent.messages, messages, guards);
-  return guardedMessages(
-    read === messages ? whole : { ...whole, messages: [...read] },
-    guards,
-    context?.history?.loaded,
-  );
-}
-
 /** Throws `ApiError` for an invalid request; `signal` ends the turn. */
 export async function prepareChat(
   sent: EndpointRequest,
@@ -52,7 +34,9 @@ export async function prepareChat(
   const checked = await readUploads(forModel, { scope: sent.scope, signal }, settings);
 
   const guards = collectGuards({ ...sent, signal }, settings);
-  const allowed = guards ? await guardedUploads(forModel, checked, guards, sent) : checked;
+  const allowed = guards
+    ? await guardedMessages(checked, guards, { loaded: sent.context?.history?.loaded, sent: forModel.messages })
+    : checked;
   // Files stay named by their ids, unless guards have changed what the client sent.
   const record = isStored
     ? completionRecord(sent, valid, guards ? allowed.messages : valid.messages, settings)

@@ -18,7 +18,6 @@ import { withFirst } from '../../streams/with-first.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
 import { noteReporter, requestSilence } from '../endpoint/prepare.ts';
 import { messageFrame, PING } from './encoder.ts';
-import { permittedMessages } from './permitted-messages.ts';
 import type { MessagesBody } from './request/schema.ts';
 import type { MessagesSettings } from './settings.ts';
 
@@ -69,8 +68,7 @@ class Passage {
     observed(() => ({ ...this.info, api: 'messages', body, signal }), hooks);
     notify(hooks, 'onRequest', this.info);
     // The cast: the caller has checked that the server speaks the API.
-    const send = (upstream as Required<Upstream>).messages.bind(upstream);
-    this.answer = permittedMessages(send, body)(body, this.call);
+    this.answer = (upstream as Required<Upstream>).messages(body, this.call);
   }
 
   async whole(life: Lifetime): Promise<Reply> {

@@ -10,6 +10,7 @@ import {
   refusalText,
 } from '../../engine/turn/machine/call-permission.ts';
 import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import { wrapUpstream } from '../../ports/wrap-upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
@@ -28,12 +29,15 @@ function rulesIn({ tool_choice: choice }: MessagesBody): CallRules {
 }
 
 /**
- * Sends the request; where the model calls what it may not, the call is left out, the model is told so and asked again, as in the turns
- * of all APIs. A request that forbids nothing is sent as ever.
+ * The server for this request: where the model calls what it may not, the call is left out, the model is told so and asked again, as in
+ * the turns of all APIs. The same server for a request that forbids nothing.
  */
-export function permittedMessages(send: SendMessages, body: MessagesBody): SendMessages {
+export function permittedUpstream(upstream: Upstream, body: MessagesBody): Upstream {
   const rules = rulesIn(body);
-  return canRefuse(rules) || rules.needsCall === true ? (sent, call) => permitted(send, sent, call, rules) : send;
+  const { messages } = upstream;
+  if (!messages || !(canRefuse(rules) || rules.needsCall === true)) return upstream;
+  const send = messages.bind(upstream);
+  return wrapUpstream(upstream, { messages: (sent, call) => permitted(send, sent, call, rules) });
 }
 
 async function* permitted(
