@@ -1,5 +1,6 @@
 /** Ids of responses and items: 128 random bits, and an item's id leads to the response that holds it. */
 import { hash, randomFillSync } from 'node:crypto';
+import { plainFileName } from './printable.ts';
 import { isRecord } from './record.ts';
 
 const POOL_BYTES = 4096;
@@ -37,10 +38,11 @@ export function isId(id: string): boolean {
 
 const PRINTED_ID_LENGTH = 100;
 
-/** The id as an error message quotes it: a client may send one of megabytes, or a value that is not text. */
+/** The id as an error message quotes it: a client may send one of megabytes, one that looks like further lines, or a value that is not text. */
 export function toPrintableId(id: unknown): string {
   const text = typeof id === 'string' ? id : typeof id;
-  return text.length > PRINTED_ID_LENGTH ? `${text.slice(0, PRINTED_ID_LENGTH)}…` : text;
+  const cut = text.length > PRINTED_ID_LENGTH ? `${text.slice(0, PRINTED_ID_LENGTH)}…` : text;
+  return plainFileName(cut);
 }
 
 /** The same in quotes. */

@@ -7,6 +7,7 @@ const MAX_RETRY_MS = 30_000;
 
 /** What may become a line with the field, and is held back until it ends. */
 const BEGUN = /^(?:r|re|ret|retr|retry|retry: ?\d*)$/;
+const MARKS = /^\ufeff+/;
 const RETRY = /^retry: ?(\d+)$/;
 /** A longer line has more digits than any time: it is spoilt, so that it need not be held back whole. */
 const MAX_LINE = 32;
@@ -15,7 +16,11 @@ const MAX_LINE = 32;
 export function boundedRetries(): (text: string) => string {
   let held = '';
   let isInLine = false;
-  return (text) => {
+  let hasBegun = false;
+  return (given) => {
+    // Each reader behind this one takes one such mark for none.
+    const text = hasBegun ? given : given.replace(MARKS, '');
+    hasBegun ||= text !== '';
     const lines = (held + text).split('\n');
     const last = lines.pop() ?? '';
     const written = lines.map((line, at) => `${at === 0 && isInLine ? line : boundRetry(line)}\n`).join('');

@@ -92,6 +92,7 @@ const CALLS: readonly ToolCallType[] = [
     'apply_patch_call',
     'web_search_call',
     'file_search_call',
+    'program',
   ],
 ] as readonly ToolCallType[];
 
@@ -120,8 +121,14 @@ function ours(): readonly Item[] {
     ],
     OWNED,
   );
-  const last = events.at(-1);
-  const written = last?.type === 'turn-end' ? last.output : [];
+  const waiting = feed([START, call(0, '{}', { id: 'call_1', name: 'look_up' }), finish(), END], {
+    ...OWNED,
+    owners: new Map([...(OWNED.owners ?? [])].map(([name, owner]) => [name, { ...owner, needsApproval: true }])),
+  });
+  const written = [events, waiting].flatMap((all) => {
+    const last = all.at(-1);
+    return last?.type === 'turn-end' ? last.output : [];
+  });
   const searched = CLIENT_CALL_KINDS.tool_search.item(SHOWN, 'completed') as Item;
   return [...CALLS.flatMap(of), searched, ...(written as readonly Item[])];
 }
@@ -153,7 +160,7 @@ const REASONS: Readonly<Record<string, string>> = {
 
     it('[K-04] are of types that were recorded, but for those that no recording has', () => {
       const types = new Set(ours().map(({ type }) => type));
-      expect([...types].filter((type) => !known.has(type))).toEqual(['local_shell_call']);
+      expect([...types].filter((type) => !known.has(type))).toEqual(['local_shell_call', 'program_output']);
     });
 
     it('[K-04] have no field that OpenAI does not send, and no null where it has none', () => {

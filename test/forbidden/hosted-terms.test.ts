@@ -3,8 +3,11 @@
 import type { RouterOptions } from '../../src/index.ts';
 import type { SearchEngine } from '../../src/ports/hosted-tools/search-engine.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
+import { codeInterpreter } from '../../src/tools/code-interpreter/index.ts';
+import { shell } from '../../src/tools/shell/index.ts';
 import { webSearch } from '../../src/tools/web-search/index.ts';
 import { calling } from '../apis/chat-completions/script.ts';
+import { javascriptRuntime } from '../tools/code-interpreter/interpreter.ts';
 import { CHAT_WAYS, MESSAGES_WAYS, type Model, RESPONSES_WAYS, type Way, withForbidden } from './forbidden-app.ts';
 
 const OPENAI_WAYS = Object.entries({ ...RESPONSES_WAYS, ...CHAT_WAYS });
@@ -122,6 +125,53 @@ describe('a restricting field that nobody here knows', () => {
       { tools: webSearch({ engine }) },
     );
     expect(queries).toEqual(['tea']);
+  });
+});
+
+describe('a restriction of a container', () => {
+  const code = (container: JsonObject) => ({ type: 'code_interpreter', container: { type: 'auto', ...container } });
+  const commands = (environment: JsonObject) => ({
+    type: 'shell',
+    environment: { type: 'container_auto', ...environment },
+  });
+  const writes: Model = () => ({ text: 'Done.' });
+  const runtime = { ...javascriptRuntime(), runsCommands: true };
+  const tools = [codeInterpreter({ runtime }), shell({ runtime })];
+
+  it.each(
+    Object.entries(RESPONSES_WAYS).flatMap(([name, way]) =>
+      [
+        code({ read_only: true }),
+        code({ allowed_commands: ['ls'] }),
+        code({ rules: { of_users: { max_seconds: 3 } } }),
+        code({ network_policy: { type: 'disabled', blocked_domains: ['a.example'] } }),
+        commands({ read_only: true }),
+        commands({ network_policy: { type: 'disabled', hours: 'night' } }),
+        code({ network_policy: 'disabled' }),
+        code({ a: { b: { c: { d: { e: { f: { max_seconds: 1 } } } } } } }),
+        commands({ network_policy: ['disabled'] }),
+      ].map((tool) => [name, tool, way] as const),
+    ),
+  )('[O-03] that nobody here knows leaves the tool out, at any depth: %s, %j', async (_, tool, way) => {
+    const { offered, notes } = await outcome(way, tool, { tools }, {}, writes);
+    expect([offered, notes[0]]).toEqual([[], expect.stringContaining('Nothing here keeps to')]);
+  });
+
+  it.each([code({ memory_limit: '2g' }), commands({ memory_limit: 1 })])(
+    '[O-03] that is none is refused: %j',
+    async (tool) => {
+      const way = RESPONSES_WAYS['Responses in JSON'] as Way;
+      const answer = withForbidden(writes, (app) => way(app, { tools: [tool] }), { tools });
+      await expect(answer).rejects.toThrow(/^400: .*memory_limit/);
+    },
+  );
+
+  it.each([
+    code({ memory_limit: '4g', network_policy: { type: 'disabled' }, file_ids: [] }),
+    commands({ network_policy: { type: 'disabled', allowed_domains: null } }),
+  ])('[O-03] that is kept leaves the tool on offer: %j', async (tool) => {
+    const { offered } = await outcome(RESPONSES_WAYS['Responses in JSON'] as Way, tool, { tools }, {}, writes);
+    expect(offered).toEqual([tool.type]);
   });
 });
 

@@ -6,8 +6,9 @@ import { listening } from '../support/listening.ts';
 
 let fake: FakeUpstream;
 const NAME = 'org/fake model';
+const LONG = 'accounts/fireworks/models/llama';
 beforeAll(async () => {
-  fake = await startFakeUpstream({ models: ['fake-model', NAME] });
+  fake = await startFakeUpstream({ models: ['fake-model', NAME, LONG, 'a/b/c'] });
 });
 afterAll(() => fake.close());
 
@@ -37,7 +38,8 @@ describe.each([
 
   it('[K-07] finds a name with a slash, encoded or not', async () => {
     expect(await got(encodeURIComponent(NAME))).toMatchObject([200, { id: NAME }]);
-    expect(await got(NAME)).toMatchObject([200, { id: NAME }]);
+    for (const name of [NAME, LONG, 'a/b/c']) expect(await got(name)).toMatchObject([200, { id: name }]);
+    expect(await got(LONG, ANTHROPIC)).toMatchObject([200, { id: LONG, type: 'model' }]);
   });
 
   it('[K-07] answers 404 for another, in the words of the client', async () => {

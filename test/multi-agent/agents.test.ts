@@ -1,5 +1,7 @@
 /** Agents of one response: what they may not do, what a model server does to them, and what their client sees. */
 import type { JsonObject } from '../../src/protocol/record.ts';
+import { calling } from '../apis/chat-completions/script.ts';
+import { gate } from '../support/gate.ts';
 import { type AgentsApp, call, inShort, lastSaid, type Script, type Shown, withAgents } from './app.ts';
 
 const ROOT = '/root';
@@ -51,6 +53,20 @@ describe('a request that does not ask for agents as the beta does', () => {
     });
   });
 
+  it.each([{ allowed_tools: [] }, { max_total_subagents: 0 }, { safety_policy: { max: 1 } }])(
+    '[O-03] is refused where nothing here keeps to it: %j',
+    async (term) => {
+      await withAgents(plain, async (app) => {
+        const refused = await app.post({ multi_agent: { enabled: true, ...term } });
+        const { error } = (await refused.json()) as { error: { param: string } };
+        const [name] = Object.keys(term);
+        expect([refused.status, error.param, app.asked]).toEqual([400, `multi_agent.${name}`, []]);
+        const without = await app.post({ multi_agent: { enabled: true, allowed_tools: null, colour: 'red' } });
+        expect(without.status).toBe(200);
+      });
+    },
+  );
+
   it.each([
     [{ multi_agent: true }, 'multi_agent'],
     [{ multi_agent: {} }, 'multi_agent.enabled'],
@@ -64,6 +80,45 @@ describe('a request that does not ask for agents as the beta does', () => {
       expect([response.status, error.param, app.asked]).toEqual([400, param, []]);
     });
   });
+});
+
+it('[O-04] is never silent while an agent works behind the answer of the first', async () => {
+  const done = gate();
+  const scripts: Readonly<Record<string, Script>> = {
+    [ROOT]: (_, round) =>
+      round === 1 ? { calls: [calling('spawn_agent', SPAWN, 'c1'), calling('ask', {}, 'c2')] } : { text: 'Done.' },
+    [CHILD]: async () => {
+      await done.opened;
+      return { text: 'Read.' };
+    },
+  };
+  await withAgents(
+    scripts,
+    async (app) => {
+      const answer = await app.post({ stream: true, tools: [ASK] });
+      const reader = (answer.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+      let text = '';
+      const readUntil = async (isEnough: () => boolean) => {
+        while (!isEnough()) {
+          const { done: isOver, value } = await reader.read();
+          if (isOver) return;
+          text += value;
+        }
+      };
+      const beats = () => text.match(/^: heartbeat|^event: keepalive/gm)?.length ?? 0;
+      // The child has begun, and the first agent's call waits for the client.
+      await readUntil(() => app.agents.includes(CHILD) && text.includes('"call_id":"c2"'));
+      const before = beats();
+      await readUntil(() => beats() >= before + 8);
+      expect(text).toContain('event: keepalive');
+      done.open();
+      await readUntil(() => false);
+      expect(text).toContain('event: response.completed');
+      const numbers = [...text.matchAll(/"sequence_number":(\d+)/g)].map(([, number]) => Number(number));
+      expect(numbers).toEqual(numbers.map((_, index) => index));
+    },
+    { heartbeat: { intervalMs: 20 } },
+  );
 });
 
 describe('what a request forbids', () => {

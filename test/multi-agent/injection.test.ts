@@ -1,5 +1,7 @@
 /** Answers to calls of agents while their response runs, over a WebSocket. */
+import { pii } from '../../src/policies/guards/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
+import { calling } from '../apis/chat-completions/script.ts';
 import { type AgentsApp, BETA, call, lastSaid, type Script, type Shown, withAgents } from './app.ts';
 import { type Client, connected } from './socket.ts';
 
@@ -42,6 +44,69 @@ const output = (callId: unknown, text = 'forty-two') => ({
 });
 
 describe('response.inject', () => {
+  const asks = [output('x', 'Write to bob@example.com'), output('x', JSON.stringify({ a: ['x\\nbob@example.com'] }))];
+
+  it.each(asks)('[G-05] brings nothing to the model that guards of requests have not read: %j', async (answer) => {
+    const guards = { input: [pii()] };
+    await withAgents(
+      { [ROOT]: delegating, [CHILD]: asking },
+      async (app) => {
+        await connected(app, async (client) => {
+          const { id, callId } = await untilAsked(client);
+          client.send({ type: 'response.inject', response_id: id, input: [{ ...answer, call_id: callId }] });
+          const { response } = (await client.next(...ENDS)) as Shown & { response: JsonObject };
+          expect([JSON.stringify(response).includes('bob@'), JSON.stringify(response).includes('[EMAIL]')]).toEqual([
+            false,
+            true,
+          ]);
+        });
+        expect(JSON.stringify(app.asked)).not.toContain('bob@');
+      },
+      { guards },
+    );
+  });
+
+  it('[G-05] is refused where a guard blocks it, and the response goes on', async () => {
+    const guards = { input: [pii({ mode: 'enforce' })] };
+    await withAgents(
+      { [ROOT]: delegating, [CHILD]: asking },
+      async (app) => {
+        await connected(app, async (client) => {
+          const { id, callId } = await untilAsked(client);
+          const input = [{ ...output(callId), output: 'bob@example.com' }];
+          client.send({ type: 'response.inject', response_id: id, input });
+          const { error, status } = (await client.next('error')) as Shown & { error: { code: string } };
+          expect([status, error.code]).toEqual([400, 'content_filter']);
+          client.send({ type: 'response.inject', response_id: id, input: [output(callId)] });
+          expect((await client.next(...ENDS)).type).toBe('response.completed');
+        });
+        expect(JSON.stringify(app.asked)).not.toContain('bob@');
+      },
+      { guards },
+    );
+  });
+
+  it('[G-14] takes as many bytes of answers as a request may have, and no more', async () => {
+    const many: Script = (asked, round) =>
+      round === 1 ? { calls: [calling('ask', {}, 'call_1'), calling('ask', {}, 'call_2')] } : asking(asked, round);
+    await withAgents(
+      { [ROOT]: delegating, [CHILD]: many },
+      (app) =>
+        connected(app, async (client) => {
+          const { id, callId } = await untilAsked(client);
+          const { item } = (await client.next('response.output_item.done')) as Shown & { item: Shown };
+          const long = 'x'.repeat(6000);
+          client.send({ type: 'response.inject', response_id: id, input: [output(callId, long)] });
+          await client.next('response.inject.created');
+          client.send({ type: 'response.inject', response_id: id, input: [output(item.call_id, long)] });
+          const { status } = await client.next('error');
+          client.send({ type: 'response.inject', response_id: id, input: [output(item.call_id, 'short')] });
+          expect([status, (await client.next(...ENDS)).type]).toEqual([413, 'response.completed']);
+        }),
+      { limits: { request: { bodyBytes: 10_000 } } },
+    );
+  });
+
   it('[E-13] is no message of a connection without the beta, or where the host has not switched it on', async () => {
     const refused = async (app: AgentsApp, headers: Partial<typeof BETA>) =>
       connected(

@@ -1,4 +1,5 @@
 /** Names that others chose, as hosts, models and users see them. */
+import { quoteId } from '../../src/protocol/ids.ts';
 import { plainFileName } from '../../src/protocol/printable.ts';
 
 it.each([
@@ -11,4 +12,13 @@ it.each([
   ['half \ud83d', 'half \ufffd'],
 ])('[G-13] a file called %j is shown as %j', (name, shown) => {
   expect(plainFileName(name)).toBe(shown);
+});
+
+it.each([
+  ['a\r\n{"level":"error"}', 'a{"level":"error"}'],
+  ['invoice\u202egpj.exe', 'invoicegpj.exe'],
+  [`${'x'.repeat(99)}\ud83d\ude00`, `${'x'.repeat(99)}\ufffd…`],
+  [{ id: 1 }, 'object'],
+])('[G-13] an id or a name %j is quoted in errors as %j', (id, shown) => {
+  expect(quoteId(id)).toBe(`'${shown}'`);
 });

@@ -427,6 +427,8 @@ describe('the schemas of answers', () => {
     await call('GET /models', [], { query: '?client_version=1', headers: { originator: 'codex_cli_rs' } });
     await call('GET /models/:id', ['fake-model']);
     await call('GET /models/:owner/:id', ['org', 'none']);
+    await call('GET /models/:account/:owner/:id', ['a', 'org', 'none']);
+    await call('GET /models/:accounts/:account/:owner/:id', ['all', 'a', 'org', 'none']);
     const chat = { model: 'fake-model', messages: [{ role: 'user', content: 'Hi' }] };
     const stored = id(await call('POST /chat/completions', [], { body: { ...chat, store: true } }));
     await call('POST /chat/completions', [], { body: { ...chat, stream: true } });

@@ -55,3 +55,19 @@ it('[G-11] are bounded in the streams of an MCP server, which may write them as 
   const response = await fetch('http://server/mcp', {});
   expect(heard(await response.text())).toEqual({ retries: [1000], events: [['1', 'a']] });
 });
+
+it.each([1, 2, 3, 4])(
+  '[G-11] are bounded behind %i byte order marks, of which each reader takes one away',
+  async (count) => {
+    const body = `${'\ufeff'.repeat(count)}retry: 1\nid: 1\ndata: a\n\n`;
+    const fetch = withEventLines(async () => new Response(body, { headers: { 'content-type': 'text/event-stream' } }));
+    const response = await fetch('http://server/mcp', {});
+    expect(heard(await response.text())).toEqual({ retries: [1000], events: [['1', 'a']] });
+  },
+);
+
+it('[G-11] are bounded behind a byte order mark that comes in a piece of its own', () => {
+  const bounded = boundedRetries();
+  const written = ['', '\ufeff', '\ufeff', 'retry: 1\n', '\ufeffretry: 1\n'].map(bounded).join('');
+  expect(written).toBe('retry: 1000\n\ufeffretry: 1\n');
+});

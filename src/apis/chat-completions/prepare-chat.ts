@@ -34,7 +34,9 @@ export async function prepareChat(
   const checked = await readUploads(forModel, { scope: sent.scope, signal }, settings);
 
   const guards = collectGuards({ ...sent, signal }, settings);
-  const allowed = guards ? await guardedMessages(checked, guards, sent.context?.history?.loaded) : checked;
+  const allowed = guards
+    ? await guardedMessages(checked, guards, { loaded: sent.context?.history?.loaded, sent: forModel.messages })
+    : checked;
   // Files stay named by their ids, unless guards have changed what the client sent.
   const record = isStored
     ? completionRecord(sent, valid, guards ? allowed.messages : valid.messages, settings)

@@ -1,6 +1,8 @@
 /** What the OpenAPI document says of the list of models. */
 import { type ApiDescription, listOf, objectWith, orNull, ref, resource, text } from './operation.ts';
 
+const UNENCODED = 'For a name with slashes that are not encoded.';
+
 /** The operations of `modelRoutes`. */
 export function describeModels(): ApiDescription {
   const one = {
@@ -24,8 +26,10 @@ export function describeModels(): ApiDescription {
       'GET /models/:owner/:id': {
         ...one,
         id: 'retrieveModelOfOwner',
-        description: 'For a name with a slash that is not encoded.',
+        description: UNENCODED,
       },
+      'GET /models/:account/:owner/:id': { ...one, id: 'retrieveModelOfAccount', description: UNENCODED },
+      'GET /models/:accounts/:account/:owner/:id': { ...one, id: 'retrieveModelOfAccounts', description: UNENCODED },
     },
     schemas: {
       Model: { ...objectWith({ id: text }), description: 'As the model server describes it.' },

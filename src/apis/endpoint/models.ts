@@ -37,11 +37,18 @@ export function modelRoutes(settings: ModelsSettings): readonly Route[] {
   const model = modelEndpoint(inClientsEnvelope);
   return [
     { method: 'GET', path: '/models', endpoint: modelsEndpoint(inClientsEnvelope) },
-    { method: 'GET', path: '/models/:id', endpoint: model },
-    // Some clients do not encode the slash in a name such as `org/model`.
-    { method: 'GET', path: '/models/:owner/:id', endpoint: model },
+    ...MODEL_PATHS.map((path): Route => ({ method: 'GET', path, endpoint: model })),
   ];
 }
+
+/** Some clients do not encode the slashes in a name such as `org/model` or `accounts/fireworks/models/llama`. */
+const MODEL_PATHS = [
+  '/models/:id',
+  '/models/:owner/:id',
+  '/models/:account/:owner/:id',
+  '/models/:accounts/:account/:owner/:id',
+] as const;
+const NAME_PARTS = ['accounts', 'account', 'owner', 'id'];
 
 /** `GET /models`: most clients read `data`; Anthropic's have a list of their own, and Codex has a catalogue. */
 function modelsEndpoint(settings: ModelsSettings): Endpoint {
@@ -56,8 +63,7 @@ function modelsEndpoint(settings: ModelsSettings): Endpoint {
 /** `GET /models/:id`. */
 function modelEndpoint(settings: ModelsSettings): Endpoint {
   return endpointFor(async (request) => {
-    const { owner, id: name = '' } = request.params;
-    const id = owner === undefined ? name : `${owner}/${name}`;
+    const id = NAME_PARTS.flatMap((part) => request.params[part] ?? []).join('/');
     const model = (await listModels(request, settings)).find((each) => each.id === id);
     if (!model) throw new ApiError('not_found', `The model ${quoteId(id)} does not exist.`, { param: 'model' });
     return jsonReply(speaksAnthropic(request) ? anthropicModel(model) : model);

@@ -1,5 +1,6 @@
 /** The shape of a preparation step: routers run them in a row, middlewares offer each one alone. */
 
+import type { GuardSettings } from '../../engine/guarding/guard/settings.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { FileFetcher } from '../../ports/files/file-fetcher.ts';
 import type { FileStore } from '../../ports/files/file-store.ts';
@@ -31,6 +32,8 @@ export interface PrepareSettings {
   readonly documents?: TextReader | undefined;
   /** What fetches files that requests name by their URL; undefined if none are fetched here. */
   readonly fileFetcher?: FileFetcher | undefined;
+  /** What inspects texts that become part of the prompt; undefined if nothing does. */
+  readonly guards?: GuardSettings | undefined;
 }
 
 /** The model server, where it is known. */

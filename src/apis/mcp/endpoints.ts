@@ -6,14 +6,20 @@ import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { requireTenant } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { type JsonReply, jsonReply, type Reply, withHeaders } from '../../protocol/reply.ts';
-import { type Envelope, endpointFor, type Handler } from '../endpoint/endpoint.ts';
+import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
+import { withHeartbeats } from '../../streams/heartbeats.ts';
+import { mapStream } from '../../streams/pull-stream.ts';
+import { HEARTBEAT_FRAME } from '../../streams/sse-frames.ts';
+import { type Envelope, endpointFor, type Handler, reportError } from '../endpoint/endpoint.ts';
 import type { Route } from '../endpoint/routes.ts';
 import { EventFrames } from './event-frames.ts';
 import { Exchange } from './exchange.ts';
 import { Session, Sessions } from './sessions.ts';
 import type { McpSettings } from './settings.ts';
 import { type Handed, toolsServer } from './tools-server.ts';
+
+/** As often as the heartbeats of other streams by default. */
+const HEARTBEAT_MS = 15_000;
 
 /** Below the mount point. */
 const PATH = '/mcp';
@@ -81,21 +87,63 @@ export class McpEndpoints {
     const isRequest = typeof body.method === 'string' && body.id !== undefined;
     const exchange = isRequest ? new Exchange(request, this.places) : undefined;
     try {
-      const response = await this.answer(request, body, exchange);
-      if (!response.body || !response.headers.get('content-type')?.startsWith('text/event-stream')) {
+      const answer = this.answer(request, body, exchange);
+      const response = await this.inTime(answer);
+      if (!response) return streamReply(this.filled(this.late(answer, request, exchange)));
+      if (!isEventStream(response)) {
         const text = await response.text();
         exchange?.end();
         return { status: response.status, headers: sentHeaders(response), body: text };
       }
-      return {
-        status: response.status,
-        headers: sentHeaders(response),
-        body: new EventFrames(response.body, exchange),
-      };
+      const frames = this.filled(new EventFrames(response.body, exchange));
+      return { status: response.status, headers: sentHeaders(response), body: frames };
     } catch (error) {
       exchange?.end();
       throw error;
     }
+  }
+
+  /** The answer; undefined if it takes so long that its client, or a proxy, might give up. */
+  private async inTime(answer: Promise<Response>): Promise<Response | undefined> {
+    const { openAfterMs } = this.settings.host.limits;
+    if (openAfterMs === Number.POSITIVE_INFINITY) return answer;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<undefined>((resolve) => {
+      timer = setTimeout(() => resolve(undefined), openAfterMs).unref();
+    });
+    try {
+      return await Promise.race([answer, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** The frames of an answer whose stream was opened before it came. */
+  private async *late(
+    answer: Promise<Response>,
+    request: EndpointRequest,
+    exchange: Exchange | undefined,
+  ): AsyncGenerator<string, void> {
+    try {
+      const response = await answer;
+      if (isEventStream(response)) yield* new EventFrames(response.body, exchange);
+      else yield messageFrame(await response.text());
+    } catch (error) {
+      const { id = null } = isRecord(request.body) ? request.body : {};
+      const shown = reportError(error, request, this.settings.host);
+      yield messageFrame(JSON.stringify({ ...rpcEnvelope().error(shown, request.requestId), id }));
+    } finally {
+      exchange?.end();
+    }
+  }
+
+  /** The stream opens, and a comment fills its silence: a tool may run for minutes. */
+  private filled(frames: AsyncIterable<string>): AsyncIterable<string> {
+    const openAfterMs = Math.min(this.settings.host.limits.openAfterMs, HEARTBEAT_MS);
+    const silence = { intervalMs: HEARTBEAT_MS, openAfterMs };
+    return mapStream(withHeartbeats(frames, silence), {
+      map: (piece) => (typeof piece === 'string' ? piece : HEARTBEAT_FRAME),
+    });
   }
 
   private async answer(request: EndpointRequest, body: JsonObject, exchange: Exchange | undefined): Promise<Response> {
@@ -180,6 +228,14 @@ function handedOn(
   // The cast: `answered` reads it. A notification has no handler here.
   const extra = { exchange, session } satisfies Partial<Record<keyof Handed, unknown>> as Record<string, unknown>;
   return { parsedBody, authInfo: { token: '', clientId: '', scopes: [], extra } };
+}
+
+function isEventStream(response: Response): response is Response & { readonly body: ReadableStream<Uint8Array> } {
+  return response.body !== null && response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+}
+
+function messageFrame(text: string): string {
+  return `event: message\ndata: ${text}\n\n`;
 }
 
 /** Without those of one connection, which HTTP/2 forbids. */

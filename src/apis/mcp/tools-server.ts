@@ -105,13 +105,20 @@ async function runTool(
 ): Promise<CallToolResult | InputRequiredResult> {
   const { signal } = mcpReq;
   const token = mcpReq._meta?.progressToken;
+  const guards = collectGuards(request, host);
+  let told: Promise<unknown> = Promise.resolve();
   const hooks: Reports = {
     ...host.hooks,
     onToolProgress(info) {
       const { progress, total, message } = info;
-      const params = { progressToken: token, progress, total, message };
-      // A client that has left receives nothing.
-      if (token !== undefined) mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {});
+      const params = { progressToken: token, progress, total };
+      const tell = (shown: string | undefined) =>
+        mcpReq.notify({ method: 'notifications/progress', params: { ...params, message: shown } });
+      const isGuarded = guards?.guardsTools === true && message !== undefined;
+      // A client that has left receives nothing; nor does any what a guard blocks.
+      if (token !== undefined && isGuarded)
+        told = told.then(() => guards.tool(message, 'tool-result', name).then(tell)).catch(() => {});
+      else if (token !== undefined) tell(message).catch(() => {});
       host.hooks.onToolProgress?.(info);
     },
   };
@@ -124,8 +131,9 @@ async function runTool(
   const workspaces = await findWorkspaces({ toolset, tools, conversation, seed, scope, hasUploads: false }, store);
   const images = () => [];
   const run = toolRunner({ toolset, workspaces, images, tools }, request, { ...host, hooks }, signal);
-  const guards = collectGuards(request, host);
   const result = await (guards ? guardedCalls(run, guards, signal) : run)({ name, arguments: text });
+  // What comes behind the result is lost.
+  await told;
   if (session && toolset.get(name)?.tool.requestedBy === CODE_INTERPRETER) session.hasContainer = true;
   return toMcpResult(result);
 }

@@ -19,7 +19,7 @@ import { messageReply, noteWrappedArguments } from './message.ts';
 import { messageFacts } from './message-facts.ts';
 import { passThrough } from './pass-through.ts';
 import {
-  mayPassThrough,
+  passingUpstream,
   prepareMessages,
   type RequestWithTools,
   toItemsRequest,
@@ -39,8 +39,9 @@ export async function createMessage(
     const { settings: charged, headers } = await withBudget(request, settings, life);
     const own = { ...charged, heartbeat: requestHeartbeat(request, settings) };
     const prepared = await prepareMessages({ ...request, signal: life.signal }, own);
-    const reply = mayPassThrough(prepared, own)
-      ? await passThrough(prepared.body, { ...request, signal: life.signal }, own, life)
+    const upstream = passingUpstream(prepared, own);
+    const reply = upstream
+      ? await passThrough(prepared.body, { ...request, signal: life.signal }, { ...own, upstream }, life)
       : await runMessage(prepared, own, life);
     return withHeaders(reply, headers);
   } catch (error) {

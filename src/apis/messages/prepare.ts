@@ -3,7 +3,7 @@
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { readApprovalRules } from '../../engine/tools/approval-rules.ts';
 import { NO_TOOLS, type Toolset } from '../../ports/toolset.ts';
-import { readStateOwner, speaksMessages } from '../../ports/upstream.ts';
+import { readStateOwner, speaksMessages, type Upstream } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
@@ -11,6 +11,7 @@ import { noteReporter } from '../endpoint/prepare.ts';
 import { requestLimits } from '../endpoint/request-limits.ts';
 import { openHidden, SEALED } from './hidden-items.ts';
 import { type InputContext, messageItems } from './input.ts';
+import { permittedUpstream } from './permitted-messages.ts';
 import { itemsSettings } from './request/sampling.ts';
 import { checkContent, checkMessages, type MessagesBody } from './request/schema.ts';
 import type { MessagesSettings } from './settings.ts';
@@ -127,17 +128,18 @@ export function withMessagesSettings(request: ModelRequest, body: MessagesBody):
   };
 }
 
-/** Whether Anthropic's own server may have the request as it is, and the client its answer. */
-export function mayPassThrough(
+/** Anthropic's own server, where it may have the request as it is, and the client its answer; else undefined. */
+export function passingUpstream(
   { toolset, body, request }: RequestWithTools,
   { upstream, guards }: MessagesSettings,
-): boolean {
-  if (!speaksMessages(upstream, body.model) || guards || request.context?.guards || toolset.size > 0) return false;
+): Upstream | undefined {
+  if (!speaksMessages(upstream, body.model) || guards || request.context?.guards || toolset.size > 0) return undefined;
   // That server could not read parts that were made here.
-  return !body.messages.some((message) => {
+  const holdsLocal = body.messages.some((message) => {
     const { role, content } = isRecord(message) ? message : {};
     return role === 'assistant' && Array.isArray(content) && content.some(isLocalBlock);
   });
+  return holdsLocal ? undefined : permittedUpstream(upstream, body);
 }
 
 function isLocalBlock(block: unknown): boolean {

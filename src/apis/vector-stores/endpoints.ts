@@ -1,5 +1,7 @@
 /** The endpoints of vector stores as functions from a request to a reply, for any framework. */
 
+import { guardBody } from '../../engine/guarding/request/guarded-body.ts';
+import { collectGuards } from '../../engine/guarding/request/guards-of.ts';
 import { fromIndex } from '../../engine/indexing/from-index.ts';
 import { searchTerms } from '../../engine/indexing/search-terms.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
@@ -8,7 +10,7 @@ import { isUntracked, requireTenant } from '../../ports/scope.ts';
 import type { StoredVectorStore } from '../../ports/vectors/vector-index.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { newObjectId } from '../../protocol/ids.ts';
-import type { JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { endpointFor, type Handler } from '../endpoint/endpoint.ts';
 import type { Route } from '../endpoint/routes.ts';
@@ -137,7 +139,10 @@ class StoreEndpoints {
 
   async search(request: EndpointRequest): Promise<JsonReply> {
     const { vectorStores, limits, storeLimits } = this.settings;
-    const { body, scope, signal } = request;
+    const { scope, signal } = request;
+    // The embeddings server receives the query.
+    const guards = collectGuards(request, this.settings);
+    const body = guards && isRecord(request.body) ? await guardBody(request.body, guards) : request.body;
     const queries = readQueries(body, limits, storeLimits);
     // The cast: read as an object just before.
     const terms = searchTerms(body as JsonObject);

@@ -11,7 +11,7 @@ import { answeredId, isClientCall } from '../../protocol/tool-calls/kinds.ts';
 import { type Consumer, deliver, type PullStream, pullInTurn, Stage } from '../../streams/pull-stream.ts';
 import { hasLeft } from '../request/endpoint-request.ts';
 import { startState, type TurnState } from '../turn/machine/state.ts';
-import { runTurn, type Turn } from '../turn/run-turn.ts';
+import { EVENT_HEARTBEAT, runTurn, type Turn } from '../turn/run-turn.ts';
 import type { AgentMail } from '../turn/tool-loop.ts';
 import type { Agent, AgentLetter, AgentRunner, AgentStatus, AgentTree } from './agent-tree.ts';
 
@@ -43,6 +43,8 @@ export interface SharedByAgents {
   readonly taskMs: number;
   /** How long a response whose agents all wait for the client stays open, in milliseconds; undefined if it ends at once. */
   readonly injectWaitMs: number | undefined;
+  /** How many bytes of answers clients may send while the response runs: as many as with a request. */
+  readonly injectBytes: number;
 }
 
 /** Why input was not taken into a running response. */
@@ -74,7 +76,12 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
   private bytes = 0;
   private end: TurnEnd | undefined = undefined;
   private timer: NodeJS.Timeout | undefined = undefined;
+  /** Fills the silence once the first agent's turn, which fills its own, has ended. */
+  private silence: NodeJS.Timeout | undefined = undefined;
+  private heartbeats = 0;
   private hasWaited = false;
+  /** Bytes of the client's answers. */
+  private injectedBytes = 0;
   private isEnding = false;
   private over = false;
 
@@ -104,6 +111,7 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
   close(): unknown {
     this.over = true;
     clearTimeout(this.timer);
+    clearInterval(this.silence);
     const runs = [...this.runs.values()];
     this.runs.clear();
     this.turn.leave();
@@ -162,6 +170,10 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
       const message = `No call of this response waits for the output with call_id '${String(unknown).slice(0, MAX_QUOTED)}'.`;
       return new ApiError('invalid_value', message, { param: 'input' });
     }
+    const bytes = Buffer.byteLength(JSON.stringify(items));
+    if (this.injectedBytes + bytes > this.agents.injectBytes)
+      return new ApiError('request_too_large', 'The answers to this response are larger than this server takes.');
+    this.injectedBytes += bytes;
     clearTimeout(this.timer);
     this.timer = undefined;
     this.hasWaited = false;
@@ -281,6 +293,8 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
     const { consumer } = this;
     if (!consumer) return;
     this.consumer = undefined;
+    this.heartbeats = 0;
+    this.silence?.refresh();
     this.turn.onEvents(batch, this.storedState());
     deliver(consumer, batch);
   }
@@ -378,6 +392,7 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
     const { cost } = end.upstream ?? {};
     if (cost !== undefined) this.cost = (this.cost ?? 0) + cost;
     if (isRoot) this.end = end;
+    if (run.number === 1) this.fillSilences();
     const isWhole = end.status === 'completed';
     if (isRoot && (!isWhole || this.tree.isSteered)) this.interruptAll();
     const isPending = pendingClientCalls(end.output).length > 0;
@@ -403,6 +418,21 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
       const agent = this.tree.agents.get(name);
       if (agent && agent.status !== 'running') this.begin(agent);
     }
+  }
+
+  /** Agents may work for minutes behind the first one's answer. */
+  private fillSilences(): void {
+    const { intervalMs } = this.turn.silence;
+    if (intervalMs === undefined) return;
+    this.silence = setInterval(() => {
+      if (this.over) return clearInterval(this.silence);
+      // A client that does not read is not silent itself.
+      if (!this.consumer) return;
+      const count = this.heartbeats + 1;
+      const isComment = this.turn.heartbeatComments && count % EVENT_HEARTBEAT !== 0;
+      this.put([isComment ? { type: 'heartbeat' } : { type: 'keepalive', sequence: this.sequence++ }]);
+      this.heartbeats = count;
+    }, intervalMs).unref();
   }
 
   private interruptAll(): void {

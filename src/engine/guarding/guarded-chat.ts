@@ -4,17 +4,27 @@ import type { JsonObject } from '../../protocol/record.ts';
 import { ChatAnswer } from './answers/chat-answer.ts';
 import { guardError } from './answers/guarded-error.ts';
 import { type BatchGuard, guardedStream } from './answers/guarded-stream.ts';
-import { bodyForModel, guardBody, restoreBody } from './request/guarded-body.ts';
+import { bodyForModel, guardAddedMessages, guardBody, restoreBody } from './request/guarded-body.ts';
 import type { RequestGuards } from './request/request-guards.ts';
 
+/** What has been guarded before. */
+interface SeenMessages {
+  /** The messages of earlier turns. */
+  readonly loaded?: readonly unknown[] | undefined;
+  /** The messages as the client sent them: where files have become text since, no middleware in front has seen it. */
+  readonly sent: readonly unknown[];
+}
+
 /** The body with its new messages guarded. Throws `content_filter` and `guard_failed`. */
-export async function guardedMessages<Body extends JsonObject>(
+export async function guardedMessages<Body extends JsonObject & { readonly messages: readonly unknown[] }>(
   body: Body,
   guards: RequestGuards,
-  loaded: readonly unknown[] = [],
+  { loaded = [], sent }: SeenMessages,
 ): Promise<Body> {
-  const sent = await restoreBody(body, guards);
-  return guardBody(sent, guards, loaded.length > 0 ? new Set(loaded) : undefined);
+  const { messages } = body;
+  const whole = messages === sent ? body : { ...body, messages: await guardAddedMessages(sent, messages, guards) };
+  const restored = await restoreBody(whole, guards);
+  return guardBody(restored, guards, loaded.length > 0 ? new Set(loaded) : undefined);
 }
 
 /** The model calls of one turn. */

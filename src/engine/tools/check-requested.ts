@@ -7,17 +7,22 @@ import type { JsonObject } from '../../protocol/record.ts';
 import { isCalledByModels, isCalledByPrograms, unsupportedTerms } from '../../protocol/responses/hosted-terms.ts';
 import { servedType } from '../../protocol/tool-calls/kinds.ts';
 import { PROGRAMS } from '../../protocol/tool-calls/program-call.ts';
+import { guardAdded } from '../guarding/request/guarded-body.ts';
+import type { RequestGuards } from '../guarding/request/request-guards.ts';
 import type { EndpointRequest } from '../request/endpoint-request.ts';
 
 /**
  * The tools that keep to what the request forbids; the others are noted. Of several entries of a type only the first has an
- * effect, and is checked by the provider. Throws what the provider throws.
+ * effect, and is checked by the provider. What a provider tells the model of such an entry is the client's, such as the descriptions of
+ * skills that it brings: the guards of the request, which are looked for only then, read it. Throws what the provider throws, and
+ * `content_filter`.
  */
 export async function checkRequested<Entry extends ToolsetEntry>(
   entries: readonly Entry[],
   tools: readonly JsonObject[],
   { scope, requestId, request }: EndpointRequest,
   note: (note: Note) => void,
+  findGuards: () => RequestGuards | undefined = () => undefined,
 ): Promise<readonly Entry[]> {
   const within = withinTerms(entries, tools, note);
   const runsPrograms = within.some(({ tool }) => tool.requestedBy === PROGRAMS);
@@ -34,7 +39,9 @@ export async function checkRequested<Entry extends ToolsetEntry>(
     allowed.map(async (entry) => {
       const { provider, tool } = entry;
       const { settings, param } = provider.about ? entryFor(tool, tools) : NO_ENTRY;
-      const about = settings && (await provider.about?.(settings, { scope, requestId, request }, param));
+      const told = settings && (await provider.about?.(settings, { scope, requestId, request }, param));
+      const guards = told ? findGuards() : undefined;
+      const about = told && guards ? await guardAdded(told, param, guards) : told;
       return about ? { ...entry, tool: { ...tool, description: `${tool.description ?? ''}\n${about}` } } : entry;
     }),
   );

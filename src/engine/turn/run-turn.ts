@@ -19,7 +19,7 @@ import { isCutOff, startState, type TurnPlan, type TurnState } from './machine/s
 import { type Inputs, type Loop, modelOutput, turnRounds } from './tool-loop.ts';
 
 /** The last of this many heartbeats in a row is an event, since some clients' idle timers do not see comments. */
-const EVENT_HEARTBEAT = 4;
+export const EVENT_HEARTBEAT = 4;
 
 /** The compaction that a client requested. */
 export interface TurnCompaction {

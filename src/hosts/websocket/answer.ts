@@ -8,7 +8,7 @@ import type { Activity } from '../../engine/request/activity.ts';
 import { type EndpointRequest, headersFrom } from '../../engine/request/endpoint-request.ts';
 import { ownError } from '../../ports/host/host-error.ts';
 import type { Upstream } from '../../ports/upstream.ts';
-import { ApiError } from '../../protocol/errors.ts';
+import { ApiError, toApiError } from '../../protocol/errors.ts';
 import type { TurnEnd } from '../../protocol/events.ts';
 import { requestIdFrom } from '../../protocol/ids.ts';
 import type { Reply } from '../../protocol/reply.ts';
@@ -110,9 +110,9 @@ export async function answerSteer(client: Client, message: SteerMessage): Promis
   if (steering.hasSteers(message.steered)) injection?.steer(message.steered);
 }
 
-/** Takes or refuses answers to calls of a running response, at once; that they were taken is an event of the response. */
+/** Takes or refuses answers to calls of a running response, whatever waits; that they were taken is an event of the response. */
 export async function answerInject(client: Client, message: InjectMessage): Promise<void> {
-  const failure = client.injection?.inject(message);
+  const failure = await client.injection?.inject(message).catch((error: unknown) => toApiError(error));
   if (failure instanceof ApiError) return answerError(client, { lane: undefined, error: failure });
   if (failure && !client.left.aborted) await client.writer.send(JSON.stringify(failure));
 }

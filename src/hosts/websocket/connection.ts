@@ -23,6 +23,9 @@ const MIB = 1024 * 1024;
 /** The limits of a connection's memory: enough for the longest conversation that a model accepts. */
 const MEMORY = { turns: 64, bytes: 64 * MIB };
 
+/** Messages of one connection for responses that run, while guards read them. */
+const MAX_REACHING = 64;
+
 const GOING_AWAY = 1001;
 const UNEXPECTED = 1011;
 const TRY_AGAIN = 1013;
@@ -75,6 +78,8 @@ class ServedConnection implements Connection {
   private readonly wire: Duplex;
   /** What messages take that wait for their lane. */
   private readonly waiting = new Set<ByteShare>();
+  /** How many messages for responses that run are being read by guards. */
+  private reaching = 0;
   /** The bytes of the messages that are being answered. */
   private answeredBytes = 0;
   private expired = false;
@@ -150,7 +155,7 @@ class ServedConnection implements Connection {
 
   private take(message: CreateMessage | SteerMessage | InjectMessage | BadMessage, bytes: number): void {
     const { writer } = this.client;
-    if ('steered' in message || 'injected' in message) return this.reach(message);
+    if ('steered' in message || 'injected' in message) return this.reach(message, bytes);
     const { lane } = message;
     // An error for a message without a response need not wait for others: a client that steers waits for nothing else.
     if ('error' in message && message.atOnce && !writer.isFull) return void this.refuse(message);
@@ -191,10 +196,21 @@ class ServedConnection implements Connection {
   }
 
   /** What is for a response that runs waits for nothing else; a client that does not read gets no answer. */
-  private reach(message: SteerMessage | InjectMessage): void {
-    if (this.client.writer.isFull) return this.terminate();
-    const answered = 'steered' in message ? answerSteer(this.client, message) : answerInject(this.client, message);
-    void answered.catch((error) => this.fail(error));
+  private reach(message: SteerMessage | InjectMessage, bytes: number): void {
+    const { client } = this;
+    if (client.writer.isFull) return this.terminate();
+    if ('steered' in message) return void answerSteer(client, message).catch((error) => this.fail(error));
+    const share = bodyByteShare(() => limitScope(client.scope));
+    this.waiting.add(share);
+    const fits = this.reaching < MAX_REACHING && share.growTo(bytes, client.core.limits.bodiesBytes);
+    if (fits) this.reaching += 1;
+    const answered = fits ? answerInject(client, message) : this.refuse({ lane: undefined, error: tooManyBodies() });
+    void answered
+      .catch((error) => this.fail(error))
+      .finally(() => {
+        if (fits) this.reaching -= 1;
+        this.releaseShare(share);
+      });
   }
 
   private async answer(message: CreateMessage | BadMessage): Promise<void> {

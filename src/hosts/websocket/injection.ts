@@ -48,12 +48,12 @@ export class Injection {
     if (this.ended.size > MAX_ENDED) this.ended.delete(oldest);
   }
 
-  /** The event, or the error, that says why the input was not taken; undefined if it was. */
-  inject({ injected, input }: InjectMessage): JsonObject | ApiError | undefined {
+  /** The event, or the error, that says why the input was not taken; undefined if it was. Rejects with `ApiError` as guards do. */
+  async inject({ injected, input }: InjectMessage): Promise<JsonObject | ApiError | undefined> {
     const inject = this.running.get(injected)?.inject;
     const items = outputsIn(input);
     if (items instanceof ApiError) return items;
-    const failure = inject?.(items);
+    const failure = await inject?.(items);
     if (failure instanceof ApiError) return failure;
     if (inject && failure === undefined) return undefined;
     const isOver = failure !== undefined || this.running.has(injected) || this.ended.has(injected);

@@ -26,18 +26,41 @@ export function unsupportedTerms(tool: JsonObject, runsPrograms = false): readon
   const kind = tool.type === 'mcp' ? mcpCall : kindServing(String(requestedType(tool.type)));
   const kept = kind?.keptTerms;
   if (!kept) return [];
-  const unkept = Object.keys(tool)
-    .filter(isRestricting)
-    .flatMap((field) => {
-      const value = tool[field];
-      if (value === undefined || value === null || field === CALLERS) return [];
-      // The field, or its inner fields where those are known one by one.
-      if (!isRecord(value) || !kept.some((path) => path.startsWith(`${field}.`))) return [field];
-      const inner = Object.keys(value).filter((name) => value[name] !== undefined && value[name] !== null);
-      return inner.map((name) => `${field}.${name}`);
-    });
+  const { [CALLERS]: _callers, ...terms } = tool;
+  const unkept = unkeptTerms(terms, kept);
   const hasCaller = isCalledByModels(tool) || (runsPrograms && isCalledByPrograms(tool));
-  return [...unkept.filter((path) => !kept.includes(path)), ...(hasCaller ? [] : [CALLERS])];
+  return hasCaller ? unkept : [...unkept, CALLERS];
+}
+
+/** How deep the terms of a tool are read: those of OpenAI's have three levels. */
+const MAX_DEPTH = 6;
+
+/** Where terms are looked for. */
+interface TermsPlace {
+  /** The path of the object, with a dot at its end. */
+  readonly prefix: string;
+  readonly depth: number;
+  /** Whether it is the value of a restricting field, so that each field of it restricts. */
+  readonly isRestriction: boolean;
+}
+
+/** The paths of the restricting fields, at any depth, that are not `kept`; what is below a kept one is read by whoever keeps it. */
+function unkeptTerms(
+  terms: JsonObject,
+  kept: readonly string[],
+  { prefix, depth, isRestriction }: TermsPlace = { prefix: '', depth: 1, isRestriction: false },
+): readonly string[] {
+  return Object.entries(terms).flatMap(([name, value]) => {
+    const path = `${prefix}${name}`;
+    if (value === undefined || value === null || kept.includes(path)) return [];
+    const restricts = isRestriction || isRestricting(name);
+    const hasKnownTerms = kept.some((each) => each.startsWith(`${path}.`));
+    // The field, or its inner fields where those are known one by one.
+    if (restricts && !(isRecord(value) && hasKnownTerms)) return [path];
+    if (!isRecord(value)) return [];
+    if (depth === MAX_DEPTH) return [path];
+    return unkeptTerms(value, kept, { prefix: `${path}.`, depth: depth + 1, isRestriction: restricts });
+  });
 }
 
 const CALLERS = 'allowed_callers';

@@ -3,6 +3,7 @@ import type { CodeInterpreterCallItem } from '../items.ts';
 import { lazily } from '../json/lazy-schema.ts';
 import { either, kinds, list } from '../json/schema-kinds.ts';
 import { isRecord, plainText, recordsIn } from '../record.ts';
+import { containerTerms } from './container-terms.ts';
 import type { ContainerFileLink, ShownCall, WrittenToolCallKind } from './kind.ts';
 import { toolOutputText } from './results/output-text.ts';
 
@@ -23,7 +24,7 @@ export const codeInterpreterCall: WrittenToolCallKind = {
     }),
   ),
   itemSchema: lazily((z) => z.object({ id: kinds().optionalText, code: kinds().optionalText })),
-  keptTerms: [],
+  keptTerms: containerTerms('container'),
   container: {
     idIn: ({ container }) => (typeof container === 'string' ? container : undefined),
     fileIdsIn: ({ container }) => (isRecord(container) ? container.file_ids : undefined),

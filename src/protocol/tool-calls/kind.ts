@@ -118,8 +118,8 @@ export interface WrittenToolCallKind extends ToolCallKind {
   /** The same for an item that a client sends. */
   readonly itemSchema?: () => z.ZodType;
   /**
-   * The fields of a request's tool of this type that restrict it and that whoever runs it here keeps to; of a field whose
-   * inner fields are named, each inner one restricts. Undefined for types that no server runs.
+   * The fields of a request's tool of this type that restrict it and that whoever runs it here keeps to, or that have names of the
+   * client's own below them; of a restricting field whose inner fields are named, each inner one restricts. Undefined for types that no server runs.
    */
   readonly keptTerms?: readonly string[];
   /** The item's field for the model's text; if it is not `arguments`, it is also the one argument of the function. */

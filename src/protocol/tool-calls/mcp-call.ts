@@ -12,7 +12,7 @@ import { toolOutputText } from './results/output-text.ts';
 export const mcpCall: WrittenToolCallKind & Required<Pick<WrittenToolCallKind, 'finished'>> = {
   type: 'mcp_call',
   itemSchema: lazily((z) => z.object({ id: kinds().optionalText, name: kinds().text, arguments: kinds().text })),
-  keptTerms: ['allowed_tools', 'require_approval'],
+  keptTerms: ['allowed_tools', 'require_approval', 'headers'],
   idPrefix: 'mcp',
   runBy: 'server',
   field: 'arguments',

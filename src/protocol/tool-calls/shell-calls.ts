@@ -3,6 +3,7 @@ import type { Item, ItemStatus, OutputItem, ShellOutput, ToolCallResult } from '
 import { objectIn } from '../json/json-text.ts';
 import { isRecord, type JsonObject, plainText, recordsIn } from '../record.ts';
 import { clientToolKind } from './client-tool.ts';
+import { containerTerms } from './container-terms.ts';
 import type { ShownCall, WrittenToolCallKind } from './kind.ts';
 import { toolOutputText } from './results/output-text.ts';
 
@@ -38,7 +39,7 @@ export const shellCall = clientToolKind({
 export const hostedShellCall: WrittenToolCallKind = {
   ...shellCall,
   runBy: 'server',
-  keptTerms: [],
+  keptTerms: containerTerms('environment'),
   container: {
     idIn: ({ environment }) =>
       isRecord(environment) && environment.type === 'container_reference'

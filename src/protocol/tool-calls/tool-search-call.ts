@@ -11,7 +11,7 @@ export const TOOL_SEARCH = 'tool_search';
 export const toolSearchCall: WrittenToolCallKind = {
   type: 'tool_search_call',
   tool: TOOL_SEARCH,
-  keptTerms: [],
+  keptTerms: ['parameters'],
   idPrefix: 'tsc',
   runBy: 'server',
   field: 'arguments',

@@ -2,7 +2,9 @@
 import { createHash } from 'node:crypto';
 import type { ApprovalInfo, Guard, GuardInfo, Note, ToolCallInfo, ToolProgressInfo } from '../../../src/index.ts';
 import { functionTools } from '../../../src/index.ts';
-import { CLIENTS, closeAll, connect, post, startMcp } from './mcp-app.ts';
+import { pii } from '../../../src/policies/guards/index.ts';
+import { gate } from '../../support/gate.ts';
+import { beginSession, CLIENTS, closeAll, connect, post, startMcp } from './mcp-app.ts';
 
 afterEach(closeAll);
 
@@ -213,4 +215,87 @@ it('[E-16] a tool whose schema or hints no client would take does not spoil the 
   const { tools } = await (await connect('SDK 1', url)).listTools();
   expect(tools).toMatchObject([{ inputSchema: { type: 'object' }, annotations: { title: 'Odd' } }]);
   expect(tools[0]?.name).toMatch(/^[\w-]+$/);
+});
+
+describe('what a tool tells of its progress', () => {
+  const CALL = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'steps', _meta: { progressToken: 'p' } },
+  };
+  const telling = functionTools({
+    steps: {
+      async execute(_args: unknown, { onProgress }) {
+        onProgress?.({ progress: 1, total: 2, message: 'Ask bob@example.com' });
+        return 'done';
+      },
+    },
+  });
+
+  it.each([
+    ['replaced', pii(), '[EMAIL]'],
+    ['blocked', pii({ mode: 'enforce' }), 'done'],
+  ] as const)('[G-06] is %s by the guards of tools, and comes before the result', async (_, secrets, shown) => {
+    const { url } = await startMcp({ tools: telling, guards: { tools: [secrets] } });
+    const session = { 'mcp-session-id': await beginSession(url) };
+    const text = await (await post(url, CALL, session)).text();
+    expect([
+      text.includes('bob@'),
+      text.includes(shown),
+      text.lastIndexOf('progressToken') < text.indexOf('done'),
+    ]).toEqual([false, true, true]);
+  });
+});
+
+describe('a tool that takes long', () => {
+  const slow = () => {
+    const done = gate();
+    const tools = functionTools({
+      slow: {
+        async execute() {
+          await done.opened;
+          return 'done';
+        },
+      },
+    });
+    return { done, tools, limits: { model: { openAfterMs: 20 } } };
+  };
+  const CALL = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'slow' } };
+
+  it.each(['an older client', 'a newer client'])('[O-04] does not leave %s in silence', async (era) => {
+    const { done, ...options } = slow();
+    const { url } = await startMcp(options);
+    const isOld = era === 'an older client';
+    const params = {
+      name: 'slow',
+      _meta: {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
+        'io.modelcontextprotocol/clientCapabilities': {},
+      },
+    };
+    const answer = await post(
+      url,
+      isOld ? CALL : { ...CALL, params },
+      isOld
+        ? { 'mcp-session-id': await beginSession(url) }
+        : { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'slow' },
+    );
+    const reader = (answer.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+    const { value: first } = await reader.read();
+    done.open();
+    let rest = '';
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) rest += piece.value;
+    expect([answer.status, answer.headers.get('content-type'), first]).toEqual([
+      200,
+      'text/event-stream',
+      ': heartbeat\n\n',
+    ]);
+    const data = rest.split('\n').find((line) => line.startsWith('data: '));
+    expect(JSON.parse(data?.slice('data: '.length) ?? '')).toMatchObject({
+      id: 7,
+      result: { content: [{ type: 'text', text: 'done' }] },
+    });
+  });
 });

@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { request } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import express, { type RequestHandler } from 'express';
+import { detectApi } from '../../../src/hosts/middleware/api.ts';
 import { type Guard, guard } from '../../../src/index.ts';
 import { pii } from '../../../src/policies/guards/index.ts';
 import { chatCompletion, textStream } from '../../../src/testing/index.ts';
@@ -171,6 +172,15 @@ describe('a path', () => {
   });
 });
 
+it.each([
+  ['/v1/chat/completions#/embeddings', 'chat-completions'],
+  ['/v1/chat/completions?/embeddings', 'chat-completions'],
+  ['/v1/responses#/v1/moderations', 'responses'],
+  ['/v1/embeddings#/v1/responses', undefined],
+])('[G-01] %s is for every middleware the path in front of the query and the fragment', (path, api) => {
+  expect(detectApi(path, { messages: [], input: '' })).toBe(api);
+});
+
 describe('a body', () => {
   const bodies: readonly [string, string | Buffer, Readonly<Record<string, string>>, string?][] = [
     ['as text', CHAT_BODY, { 'content-type': 'text/plain' }],
@@ -283,6 +293,20 @@ describe('a body', () => {
 });
 
 describe('an answer', () => {
+  const leak = chatCompletion(SECRET);
+  it.each([
+    ['compressed', gzipSync(leak), { 'content-encoding': 'gzip' }],
+    ['in UTF-16', Buffer.from(leak, 'utf16le'), { 'content-type': 'application/json; charset=utf-16' }],
+    ['as bytes', Buffer.from(leak), { 'content-type': 'application/octet-stream' }],
+    ['of no type', Buffer.from(leak), { 'content-type': '' }],
+  ])('[G-02] that no guard reads does not pass: %s', async (_, bytes, headers) => {
+    const answering: Step = (_req, res) => void res.writeHead(200, { ...JSON_TYPE, ...headers }).end(bytes);
+    await withHost([guard({ guards: BOTH, logger: false }) as Step, answering], async ({ url }) => {
+      const received = await send(url, '/v1/chat/completions', CHAT_BODY).catch(() => ({ text: '' }));
+      expect(received.text).toBe('');
+    });
+  });
+
   const noPoison: Guard = {
     name: 'no-poison',
     inspect: ({ text }) =>

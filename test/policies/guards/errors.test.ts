@@ -1,13 +1,16 @@
 /** The texts of errors: of the model server, of tools, and of a handler behind the middleware. */
 
+import { guardError } from '../../../src/engine/guarding/answers/guarded-error.ts';
 import { functionTools, type GuardOptions, guard, memoryStore, type ResponseStore } from '../../../src/index.ts';
 import { pii } from '../../../src/policies/guards/index.ts';
+import { ApiError, type ErrorCode } from '../../../src/protocol/errors.ts';
 import { textStream, toolCallStream } from '../../../src/testing/index.ts';
 import { ask as askChat, startChatApp } from '../../apis/chat-completions/chat-app.ts';
 import { ask as askMessages, startMessages } from '../../apis/messages/messages-app.ts';
 import { CHAT, REQUESTED, type Step, withHost } from '../../hosts/middleware/host.ts';
 import { startSocketApp } from '../../hosts/websocket/support.ts';
 import { post } from '../../support/responses-client.ts';
+import { requestGuards } from './support.ts';
 
 const SECRET = 'No, bob@example.com: x\\nbob@example.com';
 const guards = { output: [pii()] };
@@ -74,6 +77,17 @@ describe.each(FAULTS)('$name of the model server', ({ reply }) => {
     app.fake.reply(reply);
     expectGuarded(await (await askMessages(app.url, { stream })).text());
   });
+});
+
+it('[G-06] every text of an error is guarded, its field too', async () => {
+  const { guards: own } = requestGuards({ output: [pii()] });
+  // The cast: what a model server sends as its code is passed on.
+  const error = new ApiError('upstream_error bob@example.com' as ErrorCode, SECRET, {
+    type: 'x bob@example.com',
+    param: SECRET,
+  });
+  const shown = (await guardError(error, own)) as ApiError;
+  expectGuarded(JSON.stringify([shown.message, shown.code, shown.type, shown.param, shown.body]));
 });
 
 describe('an error of a tool', () => {

@@ -1,5 +1,6 @@
 /** Adds the server-run tools to a Chat Completions body. */
 
+import { collectGuards } from '../../../engine/guarding/request/guards-of.ts';
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import { readApprovalRules } from '../../../engine/tools/approval-rules.ts';
 import { checkRequested } from '../../../engine/tools/check-requested.ts';
@@ -40,8 +41,9 @@ export async function prepareChatTools(request: EndpointRequest, settings: Prepa
   const requested = new Set([...requestedTypes(client ?? [])].filter((type) => type !== PROGRAMS));
   const note = noteReporter(request, settings);
   const whole = await buildToolset(providers, toolNames(body), signal, note, requested, request);
-  const allowed = new Set(await checkRequested([...whole.values()], client ?? [], request, note));
-  const obeying = allowed.size === whole.size ? whole : new Map([...whole].filter(([, entry]) => allowed.has(entry)));
+  const named = [...whole].map(([modelName, entry]) => ({ ...entry, modelName }));
+  const allowed = await checkRequested(named, client ?? [], request, note, () => collectGuards(request, settings));
+  const obeying = new Map(allowed.map(({ modelName, ...entry }) => [modelName, entry]));
   const denied = deniedNames([...whole.values()], [...obeying.values()], toolNames(body));
   const approvalRules = readApprovalRules(obeying, request, settings.approval);
   for (const name of approvalRules.keys()) {

@@ -5,8 +5,13 @@ import type { MultiAgentSettings } from '../../../engine/agents/settings.ts';
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { isPresent, isRecord } from '../../../protocol/record.ts';
+import { isRestricting } from '../../../protocol/responses/hosted-terms.ts';
 
 const BETA = 'responses_multi_agent=v1';
+/** What is kept; any other field whose name says that it restricts is refused. */
+const KEPT: ReadonlySet<string> = new Set(['enabled', 'max_concurrent_subagents']);
+/** The most characters of a field's name in an error. */
+const MAX_FIELD = 64;
 /** Agents that may work at the same time where the request says nothing. */
 const USUAL_CONCURRENT = 3;
 
@@ -28,6 +33,13 @@ export function requestedAgents(
     throw new ApiError('invalid_value', `Invalid '${param}': it must be a whole number from 1.`, { param });
   }
   if (!enabled) return undefined;
+  const unkept = Object.keys(asked).find(
+    (field) => !KEPT.has(field) && isPresent(asked[field]) && isRestricting(field),
+  );
+  if (unkept !== undefined) {
+    const param = `multi_agent.${unkept.slice(0, MAX_FIELD)}`;
+    throw new ApiError('unsupported_parameter', `Nothing here keeps to '${param}'.`, { param });
+  }
   return {
     concurrent: Math.min(isNumber ? concurrent : USUAL_CONCURRENT, settings.maxConcurrent),
     agents: settings.maxAgents,

@@ -2,6 +2,7 @@
 
 import { type AgentLimits, AgentTree, agentNames } from '../../../engine/agents/agent-tree.ts';
 import { AgentsTurn, type InjectFailure, type SharedByAgents } from '../../../engine/agents/agents-turn.ts';
+import { guardItems } from '../../../engine/guarding/request/guarded-body.ts';
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import type { CallCount } from '../../../engine/tools/rounds.ts';
 import type { Workspaces } from '../../../engine/tools/workspace.ts';
@@ -25,6 +26,7 @@ export class ResponseAgents {
   private readonly limits: AgentLimits;
   private readonly settings: AgentSettings;
   private running: AgentsTurn | undefined = undefined;
+  private guards: PreparedRequest['guards'];
 
   /** `life` is the signal of the response. */
   constructor(limits: AgentLimits, settings: AgentSettings, life: AbortSignal) {
@@ -36,6 +38,7 @@ export class ResponseAgents {
   /** What the first agent is asked, and what becomes of its turn. Throws as `withAgentTools` does. */
   begin(asked: PreparedRequest): FirstAgent {
     const { window, answers } = asked;
+    this.guards = asked.guards;
     const tree = new AgentTree(this.limits, agentNames(window.items));
     const prepared = withAgentTools(asked, tree, ROOT_AGENT, this.limits.concurrent);
     const approved = approvedByAgent(asked).get(ROOT_AGENT) ?? [];
@@ -67,8 +70,12 @@ export class ResponseAgents {
     };
   }
 
-  /** Takes the client's answers to calls while the response runs. */
-  readonly inject = (items: readonly Item[]): InjectFailure | undefined => this.running?.inject(items);
+  /** Takes the client's answers to calls while the response runs, as the guards of the request leave them. */
+  readonly inject = async (items: readonly Item[]): Promise<InjectFailure | undefined> => {
+    const { guards } = this;
+    const guarded = guards && (await guardItems(new Map(items.map((item) => [item, item])), guards));
+    return this.running?.inject(guarded ? [...guarded.values()] : items);
+  };
 
   /** Nobody waits any longer: the client has sent input for the next response. */
   readonly steer = (): void => this.running?.steer();
@@ -117,6 +124,7 @@ function sharedByAgents(tree: AgentTree, sources: AgentTurnSources): SharedByAge
     answered,
     taskMs,
     injectWaitMs: prepared.apiRequest.isInjectable ? injectWaitMs : undefined,
+    injectBytes: settings.limits.bodyBytes,
     prepareTurn: (parts) => {
       const approved = approvals.get(parts.agent) ?? [];
       approvals.delete(parts.agent);

@@ -25,12 +25,33 @@ function refuseTokens(param: string): never {
   });
 }
 
+/** A text that a router adds to the prompt, after the guards of `input`; `param` is what names it. Throws `content_filter`. */
+export function guardAdded(text: string, param: string, guards: RequestGuards): Promise<string> {
+  return refuseBlocked((each, path) => guards.added(each, path))(text, param);
+}
+
+/** The messages in which files became text, after the guards of middlewares that have not seen it. Throws `content_filter`. */
+export async function guardAddedMessages<Message>(
+  sent: readonly Message[],
+  whole: readonly Message[],
+  guards: RequestGuards,
+): Promise<readonly Message[]> {
+  const map = refuseBlocked((text, path) => guards.unseen(text, path));
+  const guarded: Message[] = [];
+  // The cast: texts are replaced by texts.
+  for (const [at, message] of whole.entries())
+    guarded.push(
+      message === sent[at] ? message : ((await mapTexts(message, `messages[${at}]`, PIECE, { map })) as Message),
+    );
+  return guarded;
+}
+
 /** The replacements of items, such as the text of files that they name, after the guards of `input`. */
 export async function guardItems(
   placed: ReadonlyMap<Item, Item>,
   guards: RequestGuards,
 ): Promise<ReadonlyMap<Item, Item>> {
-  const map = refuseBlocked((text, path) => guards.input(text, path));
+  const map = refuseBlocked((text, path) => guards.added(text, path));
   const guarded = new Map<Item, Item>();
   // The cast: texts are replaced by texts.
   for (const [item, whole] of placed) guarded.set(item, (await mapTexts(whole, 'input', PIECE, { map })) as Item);

@@ -86,6 +86,18 @@ export class RequestGuards {
     );
   }
 
+  /** A text that a router adds to the request, such as that of a file: no middleware in front has seen it. */
+  added(text: string, place: string): Promise<string> {
+    return this.guarded(text, { direction: 'input', place }, ({ settings }) => settings.input);
+  }
+
+  /** The same where the router's own guards read the whole request later. */
+  unseen(text: string, place: string): Promise<string> {
+    return this.guarded(text, { direction: 'input', place }, ({ settings, isInputDone }) =>
+      isInputDone ? settings.input : [],
+    );
+  }
+
   /** A text on its way to the model: with placeholders. */
   forModel(text: string, place: string): Promise<string> {
     return this.guarded(text, { direction: 'input', place }, ({ settings }) => settings.restoring, true);

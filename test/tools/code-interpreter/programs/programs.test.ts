@@ -220,6 +220,63 @@ describe('a bad program', () => {
   );
 });
 
+describe('parallel_tool_calls false', () => {
+  const ONE = { parallel_tool_calls: false };
+
+  it.each([true, false])(
+    '[O-03] shows the client one call at a time, whatever the program calls at once, with store %s',
+    async (store) => {
+      await withPrograms(async (app) => {
+        app.fake.reply(writes(TWO_STOCKS), says('Three.'));
+        const tools = [PROGRAMS, STOCK, CRM];
+        let response = await respond(app, { tools, store, ...ONE });
+        let shown: readonly Item[] = response.output;
+        const seen: unknown[] = [];
+        for (const units of [1, 2]) {
+          const called = itemsOf(response, 'function_call');
+          seen.push(called.map(({ arguments: text }) => text));
+          const answers = called.map((call) => answerTo(call, { units }));
+          const input = store ? answers : [{ role: 'user', content: 'Hi' }, ...shown, ...answers];
+          response = await respond(app, {
+            ...{ tools, store, ...ONE, input },
+            ...(store ? { previous_response_id: response.id } : {}),
+          });
+          // The casts: what was sent are items.
+          shown = [...shown, ...(answers as unknown as Item[]), ...response.output];
+        }
+        expect(seen).toEqual([['{"sku":"x"}'], ['{"sku":"y"}']]);
+        expect(itemsOf(response, 'program_output')).toMatchObject([{ result: '{"sum":3}', status: 'completed' }]);
+        expect(app.fake.requests.length).toBe(2);
+      });
+    },
+    PATIENCE,
+  );
+
+  it(
+    '[O-03] runs one call of the server at a time, too',
+    async () => {
+      let running = 0;
+      let most = 0;
+      const crm = providerOf('crm', ['find'], async ({ arguments: args }) => {
+        running += 1;
+        most = Math.max(most, running);
+        await new Promise((resolve) => setImmediate(resolve));
+        running -= 1;
+        return { content: JSON.stringify({ n: args.n }) };
+      });
+      await withTools({ tools: [provider, crm], secret: SECRET }, async (app) => {
+        const code =
+          'const all = await Promise.all([1, 2, 3].map((n) => tools.find({ n }))); text(all.map(({ n }) => n));';
+        app.fake.reply(writes(code), says('Done.'));
+        const response = await respond(app, { tools: [PROGRAMS, CRM], ...ONE });
+        expect([itemsOf(response, 'program_output').map(({ result }) => result), most]).toEqual([['[1,2,3]'], 1]);
+        expect(itemsOf(response, 'mcp_call').length).toBe(3);
+      });
+    },
+    PATIENCE,
+  );
+});
+
 describe('a program that calls tools of the server', () => {
   it(
     '[E-12] runs in one response; its calls say whose they are, and the model receives what it wrote alone',

@@ -1,5 +1,6 @@
 /** Adds the server-run tools to a Responses body. */
 
+import { collectGuards } from '../../../../engine/guarding/request/guards-of.ts';
 import type { EndpointRequest } from '../../../../engine/request/endpoint-request.ts';
 import { checkRequested } from '../../../../engine/tools/check-requested.ts';
 import { modelToolset } from '../../../../engine/tools/deferred-tools.ts';
@@ -62,7 +63,7 @@ async function withListedTools(
   const own = readClientTools(brought).known;
   const note = noteReporter(request, settings);
   const listed = await listTools(providers, signal, note, requestedTypes(brought), request);
-  const hosted = await checkRequested(listed, brought, request, note);
+  const hosted = await checkRequested(listed, brought, request, note, () => collectGuards(request, settings));
   const served = await withNamedServers(request, { named: client ?? [], own, hosted }, settings);
   // Whether this server is to search among the client's tools.
   const searches =
