@@ -116,6 +116,11 @@ env_key = "OPEN_RESPONSES_KEY"
     expect(Object.keys(said.env)).not.toEqual(expect.arrayContaining(['CLAUDE_CODE_USE_BEDROCK']));
   });
 
+  itProgram('[E-14] prints what Claude Code complains of, but not that it does not know the model', async () => {
+    const { errors } = await run(['claude', ...upstream(), '--', 'complain', '-p']);
+    expect(errors).toBe('Something is wrong.\n[claude-code: that is all');
+  });
+
   itProgram('[E-14] starts opencode and pi', async () => {
     const opencode = await run(['opencode', ...upstream(), '--', 'run', 'Hi.']);
     const pi = await run(['pi', ...upstream(), '--', '-p', 'Hi.']);
