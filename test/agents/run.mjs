@@ -122,7 +122,8 @@ function output({ program, args, env }, { home, work, user }) {
 /** What agents say to people about a model that they do not know; Claude Code says so once, to programs, in brackets. */
 const WARNING = /Model metadata|fallback|degrade|assumes a context|^(?!\[claude-code:).*\b(?:warn|error)\b.*$/im;
 /** What Codex and opencode tell of a run in which all is well; the latter in colours. */
-const TOLD = /^Reading additional input from stdin\.\.\.$|^> build · my-model$|\x1b\[0m/gm;
+const TOLD = /^Reading additional input from stdin\.\.\.$|^> build · my-model$/gm;
+const UNCOLOURED = '\u001b[0m';
 
 function faultsOf(scene, { written, warned, work, server, requests, posts }) {
   const {
@@ -159,7 +160,7 @@ function faultsOf(scene, { written, warned, work, server, requests, posts }) {
     fills && !written.includes(fills) ? `the agent did not print ${fills}` : '',
     shows && !written.includes(shows) ? `the agent did not print ${shows}: ${written.slice(-2000)}` : '',
     quiet ? (WARNING.exec(warned) ?? /Model metadata.*/.exec(written) ?? [''])[0] : '',
-    silent && warned.replace(TOLD, '').trim() !== '' ? `the error stream has: ${warned}` : '',
+    silent && warned.replaceAll(UNCOLOURED, '').replace(TOLD, '').trim() !== '' ? `the error stream has: ${warned}` : '',
     (posts.length === 0) === (websocket || program) ? '' : `${posts.length} requests came over plain HTTP`,
   ].filter(Boolean);
 }

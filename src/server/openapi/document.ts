@@ -1,13 +1,13 @@
 /** The OpenAPI document of the routes that are served together. */
 import type { ApiDescription, Operation } from '../../apis/endpoint/operation.ts';
-import { objectWith, orNull, text } from '../../apis/endpoint/operation.ts';
-import type { Route } from '../../apis/endpoint/routes.ts';
+import { objectWith, orNull, text } from '../../apis/endpoint/shape.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { VERSION } from '../../protocol/version.ts';
+import type { DescribedApi } from './described-routers.ts';
 
 /** The routes of an API, and what it says of them. */
 export interface DescribedRoutes {
-  readonly routes: readonly Route[];
+  readonly routes: DescribedApi['routes'];
   readonly descriptions: readonly ApiDescription[];
 }
 
@@ -72,9 +72,11 @@ function errorResponse(...refs: readonly string[]): JsonObject {
   return { description: 'The error.', headers: HEADERS, content: { 'application/json': { schema } } };
 }
 
+type DescribedRoute = DescribedApi['routes'][number];
+
 const ERROR_RESPONSES = { openai: 'Error', anthropic: 'AnthropicError', either: 'AnyError' } as const;
 
-function operationObject(route: Route, descriptions: readonly ApiDescription[]): JsonObject {
+function operationObject(route: DescribedRoute, descriptions: readonly ApiDescription[]): JsonObject {
   const name = `${route.method} ${route.path}`;
   const described = descriptions.find(({ operations }) => Object.hasOwn(operations, name));
   const operation = described?.operations[name] ?? undescribed(route);
@@ -118,7 +120,7 @@ function operationObject(route: Route, descriptions: readonly ApiDescription[]):
 }
 
 /** What a route itself tells: `GET /things/:id` is `getThingsId`. */
-function undescribed({ method, path, readsBytes }: Route): Operation {
+function undescribed({ method, path, readsBytes }: DescribedRoute): Operation {
   const words = path.split(/\W+/).filter((word) => word !== '');
   const names = words.map((word) => word.replaceAll(/(?:^|_)(\w)/g, (_, first: string) => first.toUpperCase()));
   const other = readsBytes ? undefined : { schema: {}, isOptional: true as const };
