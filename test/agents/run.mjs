@@ -160,7 +160,9 @@ function faultsOf(scene, { written, warned, work, server, requests, posts }) {
     fills && !written.includes(fills) ? `the agent did not print ${fills}` : '',
     shows && !written.includes(shows) ? `the agent did not print ${shows}: ${written.slice(-2000)}` : '',
     quiet ? (WARNING.exec(warned) ?? /Model metadata.*/.exec(written) ?? [''])[0] : '',
-    silent && warned.replaceAll(UNCOLOURED, '').replace(TOLD, '').trim() !== '' ? `the error stream has: ${warned}` : '',
+    silent && warned.replaceAll(UNCOLOURED, '').replace(TOLD, '').trim() !== ''
+      ? `the error stream has: ${warned}`
+      : '',
     (posts.length === 0) === (websocket || program) ? '' : `${posts.length} requests came over plain HTTP`,
   ].filter(Boolean);
 }

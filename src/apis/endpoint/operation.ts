@@ -31,8 +31,10 @@ export interface Operation {
   readonly answerType?: string;
   /** The data of one event, where the answer may be an event stream. */
   readonly event?: JsonObject;
-  /** Whose error envelope the answer to a failure has; `either` depends on the client. Default: OpenAI's. */
-  readonly errors?: 'openai' | 'anthropic' | 'either';
+  /**
+   * Whose error envelope the answer to a failure has; `either` depends on the client, and `passed` is as the model server writes it. Default: OpenAI's.
+   */
+  readonly errors?: 'openai' | 'anthropic' | 'either' | 'json-rpc' | 'passed';
 }
 
 /** The body of a request. */
@@ -40,6 +42,8 @@ interface RequestShape {
   readonly schema: JsonObject;
   /** The media type. Default: JSON. */
   readonly type?: 'multipart/form-data';
+  /** The JSON that may be sent in the place of a form. Default: none. */
+  readonly json?: JsonObject;
   /** Whether it may be missing. Default: false. */
   readonly isOptional?: true;
 }

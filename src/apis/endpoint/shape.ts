@@ -12,6 +12,9 @@ export const anyObject: JsonObject = { type: 'object' };
 /** Short texts by their names. */
 export const metadata: JsonObject = { type: 'object', additionalProperties: { type: 'string' } };
 
+/** Bytes of any kind. */
+export const bytes: JsonObject = { type: 'string', contentMediaType: 'application/octet-stream' };
+
 /** A schema of the document by its name. */
 export function ref(name: string): JsonObject {
   return { $ref: `#/components/schemas/${name}` };

@@ -1,13 +1,10 @@
 /** What the OpenAPI document says of the Files and Uploads APIs. */
 import { toJsonSchema } from '../../protocol/json/json-schema.ts';
-import type { JsonObject } from '../../protocol/record.ts';
 import type { ApiDescription } from '../endpoint/operation.ts';
 import * as shape from '../endpoint/shape.ts';
 import { MAX_LIMIT } from './list-query.ts';
 import { completeSchema, uploadSchema } from './upload-bodies.ts';
 import { PURPOSES } from './upload-details.ts';
-
-const BYTES: JsonObject = { type: 'string', contentMediaType: 'application/octet-stream' };
 
 /** The operations of `fileRoutes`. */
 export function describeFiles(): ApiDescription {
@@ -22,7 +19,7 @@ export function describeFiles(): ApiDescription {
         body: {
           type: 'multipart/form-data',
           schema: shape.objectWith(
-            { file: BYTES, purpose: shape.oneOf(...PURPOSES) },
+            { file: shape.bytes, purpose: shape.oneOf(...PURPOSES) },
             { 'expires_after[anchor]': { const: 'created_at' }, 'expires_after[seconds]': shape.text },
           ),
         },
@@ -47,7 +44,7 @@ export function describeFiles(): ApiDescription {
         summary: 'Downloads a file',
         description:
           'The media type is that of the upload where it is safe to show; a header `Range` is answered with a part.',
-        answer: BYTES,
+        answer: shape.bytes,
         answerType: '*/*',
       },
       'DELETE /files/:id': { id: 'deleteFile', summary: 'Deletes a file', answer: shape.deletion('file') },
@@ -60,7 +57,7 @@ export function describeFiles(): ApiDescription {
       'POST /uploads/:id/parts': {
         id: 'addUploadPart',
         summary: 'Adds a part to an upload',
-        body: { type: 'multipart/form-data', schema: shape.objectWith({ data: BYTES }) },
+        body: { type: 'multipart/form-data', schema: shape.objectWith({ data: shape.bytes }) },
         answer: shape.resource('upload.part', { id: shape.text, created_at: shape.seconds, upload_id: shape.text }),
       },
       'POST /uploads/:id/complete': {

@@ -47,6 +47,8 @@ export function openApiDocument(apis: readonly DescribedRoutes[]): JsonObject {
         Error: errorResponse('#/components/schemas/Error'),
         AnthropicError: errorResponse('#/components/schemas/AnthropicError'),
         AnyError: errorResponse('#/components/schemas/Error', '#/components/schemas/AnthropicError'),
+        RpcError: errorResponse('#/components/schemas/RpcError'),
+        PassedError: { description: "The model server's error, or this server's.", content: { '*/*': { schema: {} } } },
       },
       headers: { RequestId: { description: 'The id of the request.', schema: text } },
       securitySchemes: {
@@ -62,6 +64,10 @@ const ERRORS: Readonly<Record<string, JsonObject>> = {
   AnthropicError: objectWith({
     ...{ type: { const: 'error' }, error: objectWith({ type: text, message: text }), request_id: text },
   }),
+  RpcError: objectWith({
+    ...{ jsonrpc: { const: '2.0' }, id: { type: ['string', 'integer', 'null'] } },
+    error: objectWith({ code: { type: 'integer' }, message: text }, { data: {} }),
+  }),
 };
 
 const HEADERS = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
@@ -74,7 +80,13 @@ function errorResponse(...refs: readonly string[]): JsonObject {
 
 type DescribedRoute = DescribedApi['routes'][number];
 
-const ERROR_RESPONSES = { openai: 'Error', anthropic: 'AnthropicError', either: 'AnyError' } as const;
+const ERROR_RESPONSES = {
+  openai: 'Error',
+  anthropic: 'AnthropicError',
+  either: 'AnyError',
+  'json-rpc': 'RpcError',
+  passed: 'PassedError',
+} as const;
 
 function operationObject(route: DescribedRoute, descriptions: readonly ApiDescription[]): JsonObject {
   const name = `${route.method} ${route.path}`;
@@ -100,7 +112,10 @@ function operationObject(route: DescribedRoute, descriptions: readonly ApiDescri
       ? {
           requestBody: {
             required: body.isOptional !== true,
-            content: { [body.type ?? 'application/json']: { schema: body.schema } },
+            content: {
+              [body.type ?? 'application/json']: { schema: body.schema },
+              ...(body.json ? { 'application/json': { schema: body.json } } : {}),
+            },
           },
         }
       : {}),
