@@ -57,8 +57,8 @@ export interface LlamaServer {
   kill(): Promise<void>;
 }
 
-/** Starts it; `embeds` makes it an embeddings server. Resolves when the model is loaded. */
-export async function startLlama(port: number, embeds = false): Promise<LlamaServer> {
+/** Starts it; `embeds` makes it an embeddings server, and `more` are flags that go before the usual ones. Resolves when the model is loaded. */
+export async function startLlama(port: number, embeds = false, more: readonly string[] = []): Promise<LlamaServer> {
   const [model = ''] = readdirSync(join(FOLDER, 'unpacked', MODEL.folder)).filter((name) => name.endsWith('.gguf'));
   const own = embeds ? ['--embeddings', '--pooling', 'mean', '-ub', '2048'] : ['--chat-template-file', TEMPLATE];
   const flags = [
@@ -79,7 +79,7 @@ export async function startLlama(port: number, embeds = false): Promise<LlamaSer
   const log = openSync(join(FOLDER, 'server.log'), 'w');
   const child = spawn(
     'nice',
-    ['-n', '10', programPath(), '-m', path, ...flags, '--jinja', '--metrics', '--slots', ...own],
+    ['-n', '10', programPath(), '-m', path, ...flags, '--jinja', '--metrics', '--slots', ...own, ...more],
     {
       env: { ...process.env, LD_LIBRARY_PATH: join(FOLDER, 'unpacked', SERVER.folder, 'bin') },
       stdio: ['ignore', log, log],
