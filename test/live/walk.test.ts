@@ -21,7 +21,6 @@ describeWhere(missing === undefined, missing ?? '')('a walk from nothing to Code
   // As people's homes, not in the folder for temporary files, of which Codex warns.
   const home = mkdtempSync('/var/tmp/walk-');
   const work = join(home, 'work');
-  const steps: string[] = [];
   const closers: (() => unknown)[] = [() => rmSync(home, { recursive: true, force: true })];
   let llama: LlamaServer | undefined;
 
@@ -33,7 +32,9 @@ describeWhere(missing === undefined, missing ?? '')('a walk from nothing to Code
   async function step<Result>(what: string, run: () => Promise<Result>): Promise<Result> {
     const from = performance.now();
     const result = await run();
-    steps.push(`${what}: ${((performance.now() - from) / 1000).toFixed(1)} s`);
+    process.stderr.write(
+      `A walk from nothing to Codex: ${what}: ${((performance.now() - from) / 1000).toFixed(1)} s\n`,
+    );
     return result;
   }
 
@@ -79,7 +80,6 @@ describeWhere(missing === undefined, missing ?? '')('a walk from nothing to Code
         ] as const);
         return { status: code, said: written, errors: complained };
       });
-      console.log(`A walk from nothing to Codex:\n${steps.map((line) => `  ${line}`).join('\n')}`);
       const tools = seen.flatMap((body) => JSON.parse(body).tools ?? []).map(({ function: { name } }) => String(name));
       expect([status, said, errors]).toEqual([
         ...[0, expect.stringMatching(/^(?!.*"type":"error").*"type":"turn\.completed"/s)],
