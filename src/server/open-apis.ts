@@ -54,7 +54,7 @@ export interface OpenResponses<Req = unknown> {
 export interface OpenApis extends Omit<OpenResponses, 'fetch'> {
   readonly settings: CoreSettings;
   /** The routes of each API, which report their steps, and how its errors are written. */
-  readonly opened: readonly Pick<OpenApi, 'routes' | 'envelopeOf'>[];
+  readonly opened: readonly Pick<OpenApi, 'routes' | 'envelopeOf' | 'describe'>[];
   /** Whether the host names the tenants of HTTP requests. */
   readonly hasScope: boolean;
   /** Drains the part with the APIs, until the function that it returns is called. */

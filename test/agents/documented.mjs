@@ -1,17 +1,19 @@
-/** The settings and the commands of docs/clients.md and docs/messages.md, as they stand there: an agent is started with nothing else but what lets it work unattended. */
+/** The settings and the commands of docs/clients.md, docs/messages.md and docs/mcp.md, as they stand there: an agent is started with nothing else but what lets it work unattended. */
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const PROMPT = 'Make made.txt.';
-const ADDRESS = 'http://localhost:3000';
+const ADD_MS = 60_000;
+const ADDRESSES = /http:\/\/localhost:3000|https:\/\/ai\.example\.com/g;
 
-/** The first block of this language below the heading, with the address of this run. */
+/** The first block of this language below the heading, or the line, with the address of this run. */
 function block(page, heading, language, url) {
   const text = readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8');
   const [, section = ''] = text.split(`${heading}\n`);
   const [, found] = section.match(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'ms')) ?? [];
   if (found === undefined) throw new Error(`docs/${page} has no ${language} below ${heading}`);
-  return found.replaceAll(ADDRESS, url.replace(/\/v1$/, ''));
+  return found.replaceAll(ADDRESSES, url.replace(/\/v1$/, ''));
 }
 
 /** A line such as `KEY=value program --flag value`. */
@@ -124,5 +126,40 @@ export function launched(program, name) {
       args: [...args, '--model', 'my-model', '--', ...UNATTENDED[name]({ work })],
       env,
     };
+  };
+}
+
+/** What is in docs/mcp.md for each client below its line, with this key. */
+const mcpLines = { codex: '**Codex**, in `~/.codex/config.toml`:', opencode: '**opencode**, in `opencode.json`:' };
+const CLAUDE_LINE = "**Claude Code**, for all of a user's projects; without `--scope user` for one:";
+
+/** The company's MCP server in the settings of Codex, which then runs as `start` says. */
+export function codexWithMcp(start, key) {
+  return (place) => {
+    writeFileSync(join(place.home, 'config.toml'), block('mcp.md', mcpLines.codex, 'toml', place.url));
+    const { env, ...command } = start(place);
+    return { ...command, env: { ...env, COMPANY_KEY: key } };
+  };
+}
+
+/** The same of Claude Code, which adds the server itself. */
+export function claudeWithMcp(start, key) {
+  return (place) => {
+    const command = start(place);
+    const line = block('mcp.md', CLAUDE_LINE, 'sh', place.url)
+      .replace('KEY', key)
+      .replace(/^claude /, '"$CLAUDE" ');
+    const env = { PATH: process.env.PATH, HOME: place.home, ...command.env, CLAUDE: command.program };
+    execFileSync('sh', ['-c', line], { cwd: place.work, env, stdio: 'pipe', timeout: ADD_MS });
+    return command;
+  };
+}
+
+/** The same of opencode, in the settings of its folder. */
+export function opencodeWithMcp(start, key) {
+  return (place) => {
+    const settings = block('mcp.md', mcpLines.opencode, 'text', place.url).replace('KEY', key);
+    writeFileSync(join(place.work, 'opencode.json'), settings);
+    return start(place);
   };
 }

@@ -1,14 +1,13 @@
 /** Coding agents as people install them, each at work over the example app; slow, and needs both builds (`npm start` makes them). */
 import { execFile, execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { modelServers } from './model-servers.mjs';
 import { packages, scenes } from './scenes.mjs';
 import { hasWebSocket, serve } from './serve.mjs';
 
 const INSTALL_MS = 600_000;
-const SCENE_MS = 60_000;
+const SCENE_MS = 180_000;
 const DONE = 'The work is done.';
 
 const folder = join(import.meta.dirname, '../../build/agents');
@@ -61,16 +60,38 @@ function fullModelFor(scene, server) {
   };
 }
 
+/** A number of a user who owns nothing, as root is not how people run agents; undefined where this one is ordinary, or another could not read the packages. */
+function ordinaryUser() {
+  if (process.getuid?.() !== 0) return undefined;
+  for (let path = import.meta.dirname; ; path = dirname(path)) {
+    if ((statSync(path).mode & 0o5) !== 0o5) {
+      console.log(`Agents run as root: others may not read ${path}.`);
+      return undefined;
+    }
+    if (path === dirname(path)) return 65_534;
+  }
+}
+
+/** Gives what the scene has made to the user. */
+function give(path, user) {
+  chownSync(path, user, user);
+  if (statSync(path).isDirectory()) for (const name of readdirSync(path)) give(join(path, name), user);
+}
+
 /** What is wrong with how the scene went. */
 async function play(scene) {
   const server = modelServers[scene.upstream ?? 'chatCompletionsUpstream'];
-  const home = mkdtempSync(join(tmpdir(), 'agent-'));
+  // As people's homes, not in the folder for temporary files, of which Codex warns.
+  const home = mkdtempSync('/var/tmp/agent-');
   const work = join(home, 'work');
   mkdirSync(work);
   const model = (scene.fills ? fullModelFor : modelFor)(scene, server);
   const api = await serve(model, { ...scene, options: scene.upstream && server.options });
   try {
-    const [written, warned] = await output(scene.start({ modules, home, work, url: api.url }), { home, work });
+    const start = await scene.start({ modules, home, work, url: api.url });
+    const user = scene.silent ? ordinaryUser() : undefined;
+    if (user !== undefined) give(home, user);
+    const [written, warned] = await output(start, { home, work, user });
     return faultsOf(scene, { written, warned, work, server, ...api });
   } catch (error) {
     return [error.message];
@@ -81,9 +102,10 @@ async function play(scene) {
 }
 
 /** What the agent prints, and what on its other stream. Rejects where it fails or does not end. */
-function output({ program, args, env }, { home, work }) {
+function output({ program, args, env }, { home, work, user }) {
   const options = {
     cwd: work,
+    ...(user !== undefined && { uid: user, gid: user }),
     timeout: SCENE_MS,
     maxBuffer: 64 * 1024 * 1024,
     env: { PATH: process.env.PATH, HOME: home, ...env },
@@ -99,8 +121,9 @@ function output({ program, args, env }, { home, work }) {
 
 /** What agents say to people about a model that they do not know; Claude Code says so once, to programs, in brackets. */
 const WARNING = /Model metadata|fallback|degrade|assumes a context|^(?!\[claude-code:).*\b(?:warn|error)\b.*$/im;
-/** Codex warns of the folder that the scene gives it. */
-const HARMLESS = /^WARNING: proceeding, even though we could not create PATH aliases.*$/gm;
+/** What Codex and opencode tell of a run in which all is well; the latter in colours. */
+const TOLD = /^Reading additional input from stdin\.\.\.$|^> build · my-model$/gm;
+const UNCOLOURED = '\u001b[0m';
 
 function faultsOf(scene, { written, warned, work, server, requests, posts }) {
   const {
@@ -112,6 +135,7 @@ function faultsOf(scene, { written, warned, work, server, requests, posts }) {
     fills,
     hides,
     quiet,
+    silent,
     shows,
     websocket = false,
     program = false,
@@ -135,7 +159,10 @@ function faultsOf(scene, { written, warned, work, server, requests, posts }) {
     hides && written.includes(hides) ? `the agent saw ${hides}` : '',
     fills && !written.includes(fills) ? `the agent did not print ${fills}` : '',
     shows && !written.includes(shows) ? `the agent did not print ${shows}: ${written.slice(-2000)}` : '',
-    quiet ? (WARNING.exec(warned.replace(HARMLESS, '')) ?? /Model metadata.*/.exec(written) ?? [''])[0] : '',
+    quiet ? (WARNING.exec(warned) ?? /Model metadata.*/.exec(written) ?? [''])[0] : '',
+    silent && warned.replaceAll(UNCOLOURED, '').replace(TOLD, '').trim() !== ''
+      ? `the error stream has: ${warned}`
+      : '',
     (posts.length === 0) === (websocket || program) ? '' : `${posts.length} requests came over plain HTTP`,
   ].filter(Boolean);
 }

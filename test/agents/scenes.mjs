@@ -24,6 +24,9 @@ export const packages = [
 const PATCH = '*** Begin Patch\n*** Add File: made.txt\n+Made by the agent.\n*** End Patch\n';
 const SHELL = 'echo "Made by the agent." > made.txt && echo SHELL_RAN';
 
+/** What admits to the company's MCP server. */
+const COMPANY_KEY = 'key-of-the-company';
+
 const MADE = 'Made by the agent.\n';
 
 /** About as long as an argument of a command may be. */
@@ -187,10 +190,10 @@ function asDocumented(start, ...where) {
 /**
  * Each scene: the agent runs the tools that the model calls, one after the other or those of a list at once, sends the
  * model their results, and shows what it answers. `reported` is what the model must have received of a run, and `makes` what must
- * then be in the file. With `searches` the server searches the web; `finds` is a tool that the model is not offered at first,
+ * then be in the file. With `searches` the server searches the web, and with a `companyKey` an MCP server is beside it; `finds` is a tool that the model is not offered at first,
  * `brings` what a request must hold, and with `counts` the agent asks for numbers of tokens. With `fills` the context of
  * the model is full after its first call, and the agent prints this when it has made a summary. It must
- * never print what the API `hides`, and with `quiet` no warning; it prints what it `shows`. `upstream` is the one behind the Messages API; without it the example app is asked. With `program`
+ * never print what the API `hides`, and with `quiet` no warning; with `silent` an ordinary user starts it, and its error stream tells nothing at all; it prints what it `shows`. `upstream` is the one behind the Messages API; without it the example app is asked. With `program`
  * it asks the program, and that this API.
  */
 export const scenes = [
@@ -345,11 +348,29 @@ export const scenes = [
     reported: /SHELL_RAN/,
     makes: MADE,
   },
+  ...[
+    ['Codex', documented.codexWithMcp(codex('fake-model'), COMPANY_KEY), 'mcp__company__company_weather'],
+    // It keeps them out of its first request.
+    [
+      'Claude Code',
+      documented.claudeWithMcp(claude(), COMPANY_KEY),
+      'mcp__company__company_weather',
+      [{ name: 'ToolSearch', arguments: { query: 'select:mcp__company__company_weather', max_results: 1 } }],
+    ],
+    ['opencode', documented.opencodeWithMcp(opencode('m'), COMPANY_KEY), 'company_company_weather'],
+  ].map(([title, start, tool, before = []]) => ({
+    name: `${title} lists and calls the tools of mcpRouter, with the settings of docs/mcp.md`,
+    companyKey: COMPANY_KEY,
+    start,
+    calls: [...before, { name: tool, arguments: { city: 'Bonn' } }],
+    reported: /Sunny in Bonn\./,
+  })),
   {
     name: 'Codex by `express-open-responses run`',
     start: asDocumented(documented.launched, 'codex'),
     program: true,
     quiet: true,
+    silent: true,
     calls: [{ name: 'exec_command', arguments: { cmd: SHELL } }],
     reported: /SHELL_RAN/,
     makes: MADE,
@@ -359,6 +380,7 @@ export const scenes = [
     start: asDocumented(documented.launched, 'claude'),
     program: true,
     quiet: true,
+    silent: true,
     calls: [{ name: 'Bash', arguments: { command: SHELL, description: 'Makes a file.' } }],
     reported: /SHELL_RAN/,
     makes: MADE,
@@ -367,6 +389,8 @@ export const scenes = [
     name: 'opencode by `express-open-responses run`',
     start: asDocumented(documented.launched, 'opencode'),
     program: true,
+    quiet: true,
+    silent: true,
     calls: [{ name: 'bash', arguments: { command: SHELL, description: 'Makes a file.' } }],
     reported: /SHELL_RAN/,
     makes: MADE,
@@ -375,6 +399,8 @@ export const scenes = [
     name: 'pi by `express-open-responses run`',
     start: asDocumented(documented.launched, 'pi'),
     program: true,
+    quiet: true,
+    silent: true,
     calls: [{ name: 'bash', arguments: { command: SHELL } }],
     reported: /SHELL_RAN/,
     makes: MADE,

@@ -6,7 +6,14 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import express from 'express';
 import { start } from '../../build/examples/express/start.js';
-import { chatCompletionsUpstream, memoryStore, messagesRouter, responsesRouter } from '../../dist/esm/index.js';
+import {
+  chatCompletionsUpstream,
+  functionTools,
+  memoryStore,
+  messagesRouter,
+  responsesRouter,
+} from '../../dist/esm/index.js';
+import { mcpRouter } from '../../dist/esm/mcp.js';
 import { demoSearch, startFakeUpstream } from '../../dist/esm/testing/index.js';
 import { webSearch } from '../../dist/esm/tools/web-search/index.js';
 
@@ -16,9 +23,9 @@ const WEBSOCKET = join(import.meta.dirname, '../../dist/esm/hosts/websocket/inde
 export const hasWebSocket = existsSync(WEBSOCKET);
 
 /** Starts the API; `posts` are the requests to it that came over plain HTTP. With `options` it is the Messages API over these. */
-export async function serve(model, { websocket = false, searches = false, options }) {
+export async function serve(model, { websocket = false, searches = false, companyKey, options }) {
   const fake = await startFakeUpstream({ reply: model, models: ['fake-model', 'my-model'] });
-  const api = await startFor({ websocket, searches, options }, fake.baseURL);
+  const api = await startFor({ websocket, searches, companyKey, options }, fake.baseURL);
   const posts = [];
   const count = ({ request }) => {
     if (request.method === 'POST' && /^\/v1\/(responses|messages)/.test(request.url)) posts.push(request.url);
@@ -33,7 +40,8 @@ export async function serve(model, { websocket = false, searches = false, option
   return { url: `${api.url}/v1`, posts, requests: fake.requests, close };
 }
 
-function startFor({ websocket, searches, options }, baseURL) {
+function startFor({ websocket, searches, companyKey, options }, baseURL) {
+  if (companyKey) return companyApp(companyKey, baseURL);
   if (options) return messagesApp(options(baseURL));
   if (searches) return bareApp(baseURL, { tools: webSearch({ engine: demoSearch(), pages: false }) });
   return websocket ? bareApp(baseURL) : exampleApp(baseURL);
@@ -63,8 +71,28 @@ async function bareApp(baseURL, more = {}) {
   return { url: `http://127.0.0.1:${server.address().port}`, close };
 }
 
-async function messagesApp(options) {
-  const server = createServer(express().use('/v1', messagesRouter(options)));
+/** Both APIs of models, which have no tools, and beside them an MCP server for those who have the company's key. */
+function companyApp(companyKey, baseURL) {
+  const options = { upstream: chatCompletionsUpstream({ baseURL, apiKey: 'upstream-key' }), store: memoryStore() };
+  const tools = functionTools({
+    company_weather: {
+      description: 'The weather.',
+      parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+      execute: ({ city }) => `Sunny in ${city}.`,
+    },
+  });
+  const admit = (req, res, next) =>
+    req.get('authorization') === `Bearer ${companyKey}` ? next() : res.sendStatus(401);
+  const app = express().use('/v1', responsesRouter(options), messagesRouter(options));
+  return appOf(app.use('/v1/mcp', admit).use('/v1', mcpRouter({ tools })), options);
+}
+
+function messagesApp(options) {
+  return appOf(express().use('/v1', messagesRouter(options)), options);
+}
+
+async function appOf(app, options) {
+  const server = createServer(app);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
 

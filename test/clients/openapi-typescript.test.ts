@@ -5,8 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { batchesApi } from '../../src/batches.ts';
+import { containersApi } from '../../src/containers.ts';
 import { filesApi, memoryFiles } from '../../src/files.ts';
 import { chatCompletionsUpstream, openResponses } from '../../src/index.ts';
+import { mcpApi } from '../../src/mcp.ts';
+import { createSkills } from '../../src/skills.ts';
 import { createVectorStores, memoryVectors } from '../../src/vector-stores.ts';
 import { PATIENCE_MS } from '../support/patience.ts';
 
@@ -36,7 +39,10 @@ it(
     const embeddings = { name: 'none', embed: async () => [] };
     const vectorStores = createVectorStores({ files, index: memoryVectors(), embeddings });
     const upstream = chatCompletionsUpstream({ baseURL: 'http://127.0.0.1:1/v1' });
-    const api = openResponses({ upstream, apis: [filesApi({ files }), vectorStores.api, batchesApi({ files })] });
+    /** Nothing runs here. */
+    const runtime = { name: 'none', create: () => Promise.reject(new Error('There is none.')), close: async () => {} };
+    const apis = [filesApi({ files }), vectorStores.api, batchesApi({ files }), containersApi({ runtime, files })];
+    const api = openResponses({ upstream, apis: [...apis, createSkills({ files }).api, mcpApi({ tools: [] })] });
     const document = await (await api.fetch(new Request('http://host/openapi.json') as never)).text();
     await api.close();
     const folder = await mkdtemp(join(tmpdir(), 'openapi-'));
@@ -50,7 +56,9 @@ it(
         throw new Error(stdout);
       },
     );
-    expect(await readFile(types, 'utf8')).toContain('createVectorStoreFileBatch');
+    const written = await readFile(types, 'utf8');
+    for (const name of ['createVectorStoreFileBatch', 'createContainerFile', 'createSkillVersion', 'sendMcpMessage'])
+      expect(written).toContain(name);
     await rm(folder, { recursive: true });
   },
   PATIENCE_MS,

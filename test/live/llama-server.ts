@@ -67,17 +67,21 @@ export interface LlamaServer {
   kill(): Promise<void>;
 }
 
-/** Starts it; `embeds` makes it an embeddings server. Resolves when the model is loaded, or with `now` before that. */
+/** Starts it; `embeds` makes it an embeddings server, and `more` are further flags. Resolves when the model is loaded, or with `now` before that. */
 export async function startLlama(
   port: number,
-  { embeds = false, now = false }: { readonly embeds?: boolean; readonly now?: boolean } = {},
+  {
+    embeds = false,
+    now = false,
+    more = [],
+  }: { readonly embeds?: boolean; readonly now?: boolean; readonly more?: readonly string[] } = {},
 ): Promise<LlamaServer> {
   const [chat = ''] = readdirSync(join(FOLDER, 'unpacked', MODEL.folder)).filter((name) => name.endsWith('.gguf'));
   const model = embeds ? EMBEDDER_FILE : join(FOLDER, 'unpacked', MODEL.folder, chat);
   const own = embeds ? ['--embeddings', '--pooling', 'mean'] : ['--chat-template-file', TEMPLATE];
   const flags = `--host 127.0.0.1 --port ${port} --device none -t 1 -np 4 -c 8192 --jinja --metrics --slots`.split(' ');
   const log = openSync(join(FOLDER, 'server.log'), 'w');
-  const child = spawn('nice', ['-n', '10', programPath(), '-m', model, ...flags, ...own], {
+  const child = spawn('nice', ['-n', '10', programPath(), '-m', model, ...flags, ...own, ...more], {
     env: { ...process.env, LD_LIBRARY_PATH: join(FOLDER, 'unpacked', SERVER.folder, 'bin') },
     stdio: ['ignore', log, log],
   });

@@ -3,18 +3,19 @@ import { validate } from '@readme/openapi-parser';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import express from 'express';
 import { batchesApi, batchesRouter } from '../../src/batches.ts';
-import { containersRouter } from '../../src/containers.ts';
+import { containersApi, containersRouter } from '../../src/containers.ts';
 import { filesApi, filesRouter, memoryFiles } from '../../src/files.ts';
 import { openForWeb } from '../../src/hosts/web/open-responses.ts';
 import {
   chatCompletionsRouter,
   chatCompletionsUpstream,
+  functionTools,
   memoryStore,
   messagesRouter,
   openResponses,
   responsesRouter,
 } from '../../src/index.ts';
-import { mcpRouter } from '../../src/mcp.ts';
+import { mcpApi, mcpRouter } from '../../src/mcp.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { createSkills, skillsRouter } from '../../src/skills.ts';
 import {
@@ -59,7 +60,11 @@ function parts() {
 
 function openAll(more: JsonObject = {}) {
   const { files, vectorStores, options } = parts();
-  const apis = [filesApi({ files }), vectorStores.api, batchesApi({ files }), tracesApi({ receivers: [receiver] })];
+  const apis = [
+    ...[filesApi({ files }), vectorStores.api, batchesApi({ files }), tracesApi({ receivers: [receiver] })],
+    ...[containersApi({ runtime, files }), createSkills({ files }).api],
+    mcpApi({ tools: functionTools({ time: { description: 'The time.', execute: () => 'noon' } }) }),
+  ];
   return openForWeb({ ...options, apis, basePath: '/v1', ...more });
 }
 
@@ -104,6 +109,8 @@ describe('GET /openapi.json of openResponses', () => {
     const anthropic = errors.filter(([, error]) => JSON.stringify(error).includes('AnthropicError'));
     expect(anthropic.length).toBeGreaterThan(7);
     expect(anthropic.filter(([name]) => !name.includes(' /messages'))).toEqual([]);
+    const rpc = errors.filter(([, error]) => JSON.stringify(error).includes('RpcError'));
+    expect(rpc.map(([name]) => name)).toEqual(['DELETE /mcp', 'GET /mcp', 'POST /mcp']);
     await api.close();
   });
 
@@ -118,6 +125,7 @@ describe('GET /openapi.json of openResponses', () => {
       'POST /responses/:id/submit_tool_outputs',
       'POST /chat/completions',
       'POST /messages',
+      'POST /mcp',
     ]);
     await api.close();
   });
@@ -493,6 +501,59 @@ describe('the schemas of answers', () => {
     await call('GET /messages/batches/:id/results', [orders]);
     await call('DELETE /messages/batches/:id', [orders]);
     await call('POST /traces/ingest', [], { body: { data: [{ object: 'trace', id: 'trace_1' }] } });
+    const container = id(
+      await call('POST /containers', [], {
+        body: { name: 'a', memory_limit: '1g', network_policy: { type: 'disabled' } },
+      }),
+    );
+    await call('POST /containers', [], { body: {} });
+    await call('GET /containers', [], { query: '?name=a' });
+    await call('GET /containers/:id', [container]);
+    const put = id(await call('POST /containers/:id/files', [container], { body: form('file', 'A text.', {}) }));
+    await call('POST /containers/:id/files', [container], { body: { file_id: file } });
+    await call('GET /containers/:id/files', [container]);
+    await call('GET /containers/:id/files/:file', [container, put]);
+    await call('GET /containers/:id/files/:file/content', [container, put]);
+    await call('DELETE /containers/:id/files/:file', [container, put]);
+    await call('DELETE /containers/:id', [container]);
+    const skillForm = (fields: Record<string, string> = {}) => {
+      const made = new FormData();
+      for (const [field, value] of Object.entries(fields)) made.append(field, value);
+      made.append('files', new Blob(['---\nname: owls\ndescription: Owls.\n---\nOwls fly.']), 'owls/SKILL.md');
+      return made;
+    };
+    const skill = id(await call('POST /skills', [], { body: skillForm() }));
+    await call('GET /skills', []);
+    await call('GET /skills/:id', [skill]);
+    await call('POST /skills/:id/versions', [skill], { body: skillForm({ default: 'false' }) });
+    await call('GET /skills/:id/versions', [skill]);
+    await call('POST /skills/:id', [skill], { body: { default_version: '2' } });
+    await call('POST /skills/:id', [skill], { body: { default_version: 2 } });
+    await call('GET /skills/:id/content', [skill]);
+    await call('GET /skills/:id/versions/:version', [skill, 'latest']);
+    await call('GET /skills/:id/versions/:version/content', [skill, '1']);
+    await call('DELETE /skills/:id/versions/:version', [skill, '1']);
+    await call('DELETE /skills/:id', [skill]);
+    const accept = { accept: 'application/json, text/event-stream' };
+    const clientInfo = { name: 'test', version: '1' };
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo };
+    const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params };
+    const begun = await api.fetch(
+      new Request('http://host/v1/mcp', {
+        method: 'POST',
+        headers: { ...key, ...accept },
+        body: JSON.stringify(initialize),
+      }),
+    );
+    await begun.text();
+    const session = { ...accept, 'mcp-session-id': String(begun.headers.get('mcp-session-id')) };
+    await call('POST /mcp', [], { body: initialize, headers: accept });
+    await call('POST /mcp', [], { body: { jsonrpc: '2.0', id: 2, method: 'tools/list' }, headers: session });
+    await call('POST /mcp', [], { body: { jsonrpc: '2.0', id: 3, method: 'nothing' }, headers: session });
+    await call('POST /mcp', [], { body: [] });
+    await call('GET /mcp', []);
+    await call('DELETE /mcp', [], { headers: session });
+    await call('DELETE /mcp', [], { headers: session });
     await call('DELETE /files/:id', [file]);
     expect(wrong).toEqual([]);
     expect([...operations.keys()].filter((name) => !covered.has(name))).toEqual([]);

@@ -1,30 +1,20 @@
 /** What the OpenAPI document says of the Chat Completions API. */
 import { toJsonSchema } from '../../protocol/json/json-schema.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import {
-  type ApiDescription,
-  anyObject,
-  deletion,
-  integer,
-  listOf,
-  objectWith,
-  orNull,
-  PAGE_QUERY,
-  pageOf,
-  ref,
-  resource,
-  seconds,
-  text,
-} from '../endpoint/operation.ts';
+import type { ApiDescription } from '../endpoint/operation.ts';
+import * as shape from '../endpoint/shape.ts';
 import { chatSchema } from './request/schema.ts';
 import { updateSchema } from './stored/stored-endpoints.ts';
 
 /** The operations of `chatRoutes`, but for the models. */
 export function describeChat(): ApiDescription {
   const request = toJsonSchema(chatSchema());
-  const answer = ref('ChatCompletion');
-  const { before: _, ...page } = PAGE_QUERY;
-  const choice = objectWith({ index: integer }, { finish_reason: orNull(text), logprobs: orNull(anyObject) });
+  const answer = shape.ref('ChatCompletion');
+  const { before: _, ...page } = shape.PAGE_QUERY;
+  const choice = shape.objectWith(
+    { index: shape.integer },
+    { finish_reason: shape.orNull(shape.text), logprobs: shape.orNull(shape.anyObject) },
+  );
   const withField = (field: string, schema: JsonObject) => ({
     ...choice,
     // The cast: `objectWith` has made it.
@@ -39,19 +29,19 @@ export function describeChat(): ApiDescription {
         id: 'createChatCompletion',
         summary: 'Creates a chat completion',
         description: 'An event stream with `stream: true`; its last event is `[DONE]`, which is no JSON.',
-        body: { schema: ref('CreateChatCompletion') },
+        body: { schema: shape.ref('CreateChatCompletion') },
         answer,
-        event: ref('ChatCompletionChunk'),
+        event: shape.ref('ChatCompletionChunk'),
       },
       'GET /chat/completions': {
         id: 'listChatCompletions',
         summary: 'Lists stored chat completions',
         query: {
           ...page,
-          model: text,
-          metadata: { ...anyObject, description: 'As `metadata[name]=value`, for each name.' },
+          model: shape.text,
+          metadata: { ...shape.anyObject, description: 'As `metadata[name]=value`, for each name.' },
         },
-        answer: pageOf(answer),
+        answer: shape.pageOf(answer),
       },
       'GET /chat/completions/:id': {
         id: 'retrieveChatCompletion',
@@ -67,31 +57,34 @@ export function describeChat(): ApiDescription {
       'DELETE /chat/completions/:id': {
         id: 'deleteChatCompletion',
         summary: 'Deletes a stored chat completion',
-        answer: deletion('chat.completion.deleted'),
+        answer: shape.deletion('chat.completion.deleted'),
       },
       'GET /chat/completions/:id/messages': {
         id: 'listChatCompletionMessages',
         summary: 'Lists the messages that a stored chat completion answers',
         query: page,
-        answer: pageOf(objectWith({ id: text, role: text })),
+        answer: shape.pageOf(shape.objectWith({ id: shape.text, role: shape.text })),
       },
     },
     schemas: {
       CreateChatCompletion: { ...request, description: 'All other fields reach the model server as they are.' },
-      ChatCompletion: resource(
+      ChatCompletion: shape.resource(
         'chat.completion',
-        { id: text, choices: listOf(withField('message', ref('ChatMessage'))) },
-        { created: seconds, model: text, usage: orNull(anyObject) },
+        { id: shape.text, choices: shape.listOf(withField('message', shape.ref('ChatMessage'))) },
+        { created: shape.seconds, model: shape.text, usage: shape.orNull(shape.anyObject) },
       ),
-      ChatMessage: objectWith({ role: text }, { content: orNull(text), tool_calls: orNull(listOf(anyObject)) }),
-      ChatCompletionChunk: objectWith(
-        { choices: listOf(withField('delta', anyObject)) },
+      ChatMessage: shape.objectWith(
+        { role: shape.text },
+        { content: shape.orNull(shape.text), tool_calls: shape.orNull(shape.listOf(shape.anyObject)) },
+      ),
+      ChatCompletionChunk: shape.objectWith(
+        { choices: shape.listOf(withField('delta', shape.anyObject)) },
         {
-          id: text,
+          id: shape.text,
           object: { const: 'chat.completion.chunk' },
-          created: seconds,
-          model: text,
-          usage: orNull(anyObject),
+          created: shape.seconds,
+          model: shape.text,
+          usage: shape.orNull(shape.anyObject),
         },
       ),
     },

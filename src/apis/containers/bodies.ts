@@ -16,7 +16,8 @@ const MAX_DOMAIN_LENGTH = 253;
 /** Files and skills that one request may name. */
 const MAX_NAMED = 100;
 
-const newContainer = lazily((z) =>
+/** The body of `POST /containers`. */
+export const newContainer = lazily((z) =>
   z.object({
     name: z.string().min(1).max(MAX_NAME_LENGTH),
     expires_after: z.object({ anchor: z.enum(['last_active_at']), minutes: z.int().min(1) }).nullish(),
@@ -62,7 +63,8 @@ export function readNewContainer(body: unknown, limits: Limits, { expiryMinutes 
   return { wanted: { name, expiresAfterMs, ...readWishes(fields) }, fileIds, skills: wantedSkills };
 }
 
-const newFile = lazily((z) => z.object({ file_id: z.string() }));
+/** The JSON of `POST /containers/{id}/files`. */
+export const newFile = lazily((z) => z.object({ file_id: z.string() }));
 
 /** The uploaded file that the body of `POST /containers/{id}/files` names. Throws `ApiError`. */
 export function readFileId(body: unknown, limits: Limits): string {

@@ -67,6 +67,7 @@ export function makeContainersApi(owner: string, { files, skills, ...shared }: C
       const settings = { ...host, containers, files, skills, formLimits, formParser: parser };
       return {
         routes: containerRoutes(settings, slots),
+        describe: async () => [(await import('./description.ts')).describeContainers()],
         drain: slots.drain,
         status: async () => ({ ok: true, kind: containers.runtime.name, uploads: slots.running }),
       };

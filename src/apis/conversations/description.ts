@@ -1,30 +1,19 @@
 /** What the OpenAPI document says of the Conversations API. */
 import { toJsonSchema } from '../../protocol/json/json-schema.ts';
 import { metadataSchema } from '../../protocol/responses/schema.ts';
-import {
-  type ApiDescription,
-  deletion,
-  INCLUDE_QUERY,
-  metadata,
-  orNull,
-  PAGE_QUERY,
-  pageOf,
-  ref,
-  resource,
-  seconds,
-  text,
-} from '../endpoint/operation.ts';
+import type { ApiDescription } from '../endpoint/operation.ts';
+import * as shape from '../endpoint/shape.ts';
 import { MAX_ITEMS } from './schema.ts';
 
 /** The operations of `conversationRoutes`; the items are those of the Responses API. */
 export function describeConversations(): ApiDescription {
   const pairs = toJsonSchema(metadataSchema());
-  const items = { type: 'array', maxItems: MAX_ITEMS, items: ref('InputItem') };
-  const itemPage = pageOf(ref('Item'));
+  const items = { type: 'array', maxItems: MAX_ITEMS, items: shape.ref('InputItem') };
+  const itemPage = shape.pageOf(shape.ref('Item'));
   const body = (properties: Readonly<Record<string, unknown>>, required: readonly string[] = []) => ({
     schema: { type: 'object', properties, required },
   });
-  const answer = ref('Conversation');
+  const answer = shape.ref('Conversation');
   return {
     tag: 'Conversations',
     summary: 'Conversations that responses continue.',
@@ -32,7 +21,7 @@ export function describeConversations(): ApiDescription {
       'POST /conversations': {
         id: 'createConversation',
         summary: 'Creates a conversation',
-        body: { ...body({ metadata: orNull(pairs), items: orNull(items) }), isOptional: true },
+        body: { ...body({ metadata: shape.orNull(pairs), items: shape.orNull(items) }), isOptional: true },
         answer,
       },
       'GET /conversations/:id': { id: 'retrieveConversation', summary: 'Retrieves a conversation', answer },
@@ -45,26 +34,26 @@ export function describeConversations(): ApiDescription {
       'DELETE /conversations/:id': {
         id: 'deleteConversation',
         summary: 'Deletes a conversation',
-        answer: deletion('conversation.deleted'),
+        answer: shape.deletion('conversation.deleted'),
       },
       'POST /conversations/:id/items': {
         id: 'createConversationItems',
         summary: 'Adds items to a conversation',
-        query: INCLUDE_QUERY,
+        query: shape.INCLUDE_QUERY,
         body: body({ items }, ['items']),
         answer: itemPage,
       },
       'GET /conversations/:id/items': {
         id: 'listConversationItems',
         summary: 'Lists the items of a conversation',
-        query: { ...PAGE_QUERY, ...INCLUDE_QUERY },
+        query: { ...shape.PAGE_QUERY, ...shape.INCLUDE_QUERY },
         answer: itemPage,
       },
       'GET /conversations/:id/items/:item': {
         id: 'retrieveConversationItem',
         summary: 'Retrieves an item of a conversation',
-        query: INCLUDE_QUERY,
-        answer: ref('Item'),
+        query: shape.INCLUDE_QUERY,
+        answer: shape.ref('Item'),
       },
       'DELETE /conversations/:id/items/:item': {
         id: 'deleteConversationItem',
@@ -72,6 +61,12 @@ export function describeConversations(): ApiDescription {
         answer,
       },
     },
-    schemas: { Conversation: resource('conversation', { id: text, created_at: seconds, metadata }) },
+    schemas: {
+      Conversation: shape.resource('conversation', {
+        id: shape.text,
+        created_at: shape.seconds,
+        metadata: shape.metadata,
+      }),
+    },
   };
 }

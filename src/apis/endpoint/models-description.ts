@@ -1,5 +1,6 @@
 /** What the OpenAPI document says of the list of models. */
-import { type ApiDescription, listOf, objectWith, orNull, ref, resource, text } from './operation.ts';
+import type { ApiDescription } from './operation.ts';
+import * as shape from './shape.ts';
 
 const UNENCODED = 'For a name with slashes that are not encoded.';
 
@@ -7,7 +8,7 @@ const UNENCODED = 'For a name with slashes that are not encoded.';
 export function describeModels(): ApiDescription {
   const one = {
     summary: 'Describes a model',
-    answer: { anyOf: [ref('Model'), ref('AnthropicModel')] },
+    answer: { anyOf: [shape.ref('Model'), shape.ref('AnthropicModel')] },
     errors: 'either',
   } as const;
   return {
@@ -19,7 +20,7 @@ export function describeModels(): ApiDescription {
         summary: 'Lists the models',
         description:
           "Clients that send `anthropic-version` receive Anthropic's list, and Codex its catalogue, in `models` alone.",
-        answer: { anyOf: [ref('ModelList'), ref('AnthropicModelList'), ref('CodexModels')] },
+        answer: { anyOf: [shape.ref('ModelList'), shape.ref('AnthropicModelList'), shape.ref('CodexModels')] },
         errors: 'either',
       },
       'GET /models/:id': { ...one, id: 'retrieveModel' },
@@ -32,17 +33,22 @@ export function describeModels(): ApiDescription {
       'GET /models/:accounts/:account/:owner/:id': { ...one, id: 'retrieveModelOfAccounts', description: UNENCODED },
     },
     schemas: {
-      Model: { ...objectWith({ id: text }), description: 'As the model server describes it.' },
-      ModelList: resource('list', { data: listOf(ref('Model')), models: listOf(ref('Model')) }),
-      AnthropicModel: objectWith({
-        ...{ type: { const: 'model' }, id: text, display_name: text, created_at: text },
-        ...{ max_input_tokens: orNull({ type: 'number' }), max_tokens: orNull({ type: 'number' }) },
+      Model: { ...shape.objectWith({ id: shape.text }), description: 'As the model server describes it.' },
+      ModelList: shape.resource('list', {
+        data: shape.listOf(shape.ref('Model')),
+        models: shape.listOf(shape.ref('Model')),
       }),
-      AnthropicModelList: objectWith({
-        ...{ data: listOf(ref('AnthropicModel')), has_more: { type: 'boolean' } },
-        ...{ first_id: orNull(text), last_id: orNull(text) },
+      AnthropicModel: shape.objectWith({
+        ...{ type: { const: 'model' }, id: shape.text, display_name: shape.text, created_at: shape.text },
+        ...{ max_input_tokens: shape.orNull({ type: 'number' }), max_tokens: shape.orNull({ type: 'number' }) },
       }),
-      CodexModels: objectWith({ models: listOf(objectWith({ slug: text, display_name: text })) }),
+      AnthropicModelList: shape.objectWith({
+        ...{ data: shape.listOf(shape.ref('AnthropicModel')), has_more: { type: 'boolean' } },
+        ...{ first_id: shape.orNull(shape.text), last_id: shape.orNull(shape.text) },
+      }),
+      CodexModels: shape.objectWith({
+        models: shape.listOf(shape.objectWith({ slug: shape.text, display_name: shape.text })),
+      }),
     },
   };
 }

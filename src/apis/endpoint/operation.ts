@@ -1,4 +1,4 @@
-/** What the OpenAPI document says of an API, and how its JSON Schemas are written. Nothing of it is made before somebody asks for the document. */
+/** What the OpenAPI document says of an API. Nothing of it is made before somebody asks for the document. */
 import type { JsonObject } from '../../protocol/record.ts';
 
 /** What a client may send to an API's routes, and what it receives. */
@@ -31,8 +31,10 @@ export interface Operation {
   readonly answerType?: string;
   /** The data of one event, where the answer may be an event stream. */
   readonly event?: JsonObject;
-  /** Whose error envelope the answer to a failure has; `either` depends on the client. Default: OpenAI's. */
-  readonly errors?: 'openai' | 'anthropic' | 'either';
+  /**
+   * Whose error envelope the answer to a failure has; `either` depends on the client, and `passed` is as the model server writes it. Default: OpenAI's.
+   */
+  readonly errors?: 'openai' | 'anthropic' | 'either' | 'json-rpc' | 'passed';
 }
 
 /** The body of a request. */
@@ -40,71 +42,8 @@ interface RequestShape {
   readonly schema: JsonObject;
   /** The media type. Default: JSON. */
   readonly type?: 'multipart/form-data';
+  /** The JSON that may be sent in the place of a form. Default: none. */
+  readonly json?: JsonObject;
   /** Whether it may be missing. Default: false. */
   readonly isOptional?: true;
 }
-
-/** A text. */
-export const text: JsonObject = { type: 'string' };
-/** A whole number. */
-export const integer: JsonObject = { type: 'integer' };
-/** A time, in seconds since the epoch. */
-export const seconds: JsonObject = { type: 'integer', description: 'Unix seconds.' };
-/** An object of which nothing more is promised. */
-export const anyObject: JsonObject = { type: 'object' };
-/** Short texts by their names. */
-export const metadata: JsonObject = { type: 'object', additionalProperties: { type: 'string' } };
-
-/** A schema of the document by its name. */
-export function ref(name: string): JsonObject {
-  return { $ref: `#/components/schemas/${name}` };
-}
-
-/** The same, or null. */
-export function orNull(schema: JsonObject): JsonObject {
-  return { anyOf: [schema, { type: 'null' }] };
-}
-
-/** A list of such members. */
-export function listOf(items: JsonObject): JsonObject {
-  return { type: 'array', items };
-}
-
-/** One of these words. */
-export function oneOf(...words: readonly string[]): JsonObject {
-  return { type: 'string', enum: words };
-}
-
-/** An object with these fields and perhaps others. The fields of `optional` may be missing. */
-export function objectWith(fields: Readonly<Record<string, JsonObject>>, optional: typeof fields = {}): JsonObject {
-  return { type: 'object', properties: { ...fields, ...optional }, required: Object.keys(fields) };
-}
-
-/** An object whose `object` says what it is. */
-export function resource(object: string, fields: Readonly<Record<string, JsonObject>>, optional = {}): JsonObject {
-  return objectWith({ object: { const: object }, ...fields }, optional);
-}
-
-/** OpenAI's list of resources with an `id`. */
-export function pageOf(data: JsonObject): JsonObject {
-  const id = orNull(text);
-  return resource('list', { data: listOf(data), first_id: id, last_id: id, has_more: { type: 'boolean' } });
-}
-
-/** What the endpoints answer that delete something. */
-export function deletion(object: string): JsonObject {
-  return resource(object, { id: text, deleted: { const: true } });
-}
-
-/** The query of OpenAI's paged lists. */
-export const PAGE_QUERY: Readonly<Record<string, JsonObject>> = {
-  limit: { type: 'integer', minimum: 1, maximum: 100, description: 'How many to list. Default: 20.' },
-  order: { ...oneOf('asc', 'desc'), description: 'By the time of creation. Default: desc.' },
-  after: { ...text, description: 'The id behind which the page begins.' },
-  before: { ...text, description: 'The id at which the page ends.' },
-};
-
-/** The query that names further fields of items to be shown. */
-export const INCLUDE_QUERY: Readonly<Record<string, JsonObject>> = {
-  include: { ...listOf(text), description: 'Fields of items to show, as OpenAI names them.' },
-};

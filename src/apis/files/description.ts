@@ -1,29 +1,14 @@
 /** What the OpenAPI document says of the Files and Uploads APIs. */
 import { toJsonSchema } from '../../protocol/json/json-schema.ts';
-import type { JsonObject } from '../../protocol/record.ts';
-import {
-  type ApiDescription,
-  deletion,
-  integer,
-  objectWith,
-  oneOf,
-  orNull,
-  PAGE_QUERY,
-  pageOf,
-  ref,
-  resource,
-  seconds,
-  text,
-} from '../endpoint/operation.ts';
+import type { ApiDescription } from '../endpoint/operation.ts';
+import * as shape from '../endpoint/shape.ts';
 import { MAX_LIMIT } from './list-query.ts';
 import { completeSchema, uploadSchema } from './upload-bodies.ts';
 import { PURPOSES } from './upload-details.ts';
 
-const BYTES: JsonObject = { type: 'string', contentMediaType: 'application/octet-stream' };
-
 /** The operations of `fileRoutes`. */
 export function describeFiles(): ApiDescription {
-  const upload = ref('Upload');
+  const upload = shape.ref('Upload');
   return {
     tag: 'Files',
     summary: 'Files that requests name by their id.',
@@ -33,32 +18,36 @@ export function describeFiles(): ApiDescription {
         summary: 'Uploads a file',
         body: {
           type: 'multipart/form-data',
-          schema: objectWith(
-            { file: BYTES, purpose: oneOf(...PURPOSES) },
-            { 'expires_after[anchor]': { const: 'created_at' }, 'expires_after[seconds]': text },
+          schema: shape.objectWith(
+            { file: shape.bytes, purpose: shape.oneOf(...PURPOSES) },
+            { 'expires_after[anchor]': { const: 'created_at' }, 'expires_after[seconds]': shape.text },
           ),
         },
-        answer: ref('File'),
+        answer: shape.ref('File'),
       },
       'GET /files': {
         id: 'listFiles',
         summary: 'Lists the files',
         query: {
           limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT },
-          ...{ order: PAGE_QUERY.order ?? text, after: PAGE_QUERY.after ?? text, purpose: text },
+          ...{
+            order: shape.PAGE_QUERY.order ?? shape.text,
+            after: shape.PAGE_QUERY.after ?? shape.text,
+            purpose: shape.text,
+          },
         },
-        answer: pageOf(ref('File')),
+        answer: shape.pageOf(shape.ref('File')),
       },
-      'GET /files/:id': { id: 'retrieveFile', summary: 'Describes a file', answer: ref('File') },
+      'GET /files/:id': { id: 'retrieveFile', summary: 'Describes a file', answer: shape.ref('File') },
       'GET /files/:id/content': {
         id: 'downloadFile',
         summary: 'Downloads a file',
         description:
           'The media type is that of the upload where it is safe to show; a header `Range` is answered with a part.',
-        answer: BYTES,
+        answer: shape.bytes,
         answerType: '*/*',
       },
-      'DELETE /files/:id': { id: 'deleteFile', summary: 'Deletes a file', answer: deletion('file') },
+      'DELETE /files/:id': { id: 'deleteFile', summary: 'Deletes a file', answer: shape.deletion('file') },
       'POST /uploads': {
         id: 'createUpload',
         summary: 'Begins an upload in parts',
@@ -68,8 +57,8 @@ export function describeFiles(): ApiDescription {
       'POST /uploads/:id/parts': {
         id: 'addUploadPart',
         summary: 'Adds a part to an upload',
-        body: { type: 'multipart/form-data', schema: objectWith({ data: BYTES }) },
-        answer: resource('upload.part', { id: text, created_at: seconds, upload_id: text }),
+        body: { type: 'multipart/form-data', schema: shape.objectWith({ data: shape.bytes }) },
+        answer: shape.resource('upload.part', { id: shape.text, created_at: shape.seconds, upload_id: shape.text }),
       },
       'POST /uploads/:id/complete': {
         id: 'completeUpload',
@@ -80,21 +69,35 @@ export function describeFiles(): ApiDescription {
       'POST /uploads/:id/cancel': { id: 'cancelUpload', summary: 'Drops an upload', answer: upload },
     },
     schemas: {
-      File: resource(
+      File: shape.resource(
         'file',
         {
-          ...{ id: text, bytes: integer, created_at: seconds, filename: text, purpose: text, status: text },
-          status_details: orNull(text),
+          ...{
+            id: shape.text,
+            bytes: shape.integer,
+            created_at: shape.seconds,
+            filename: shape.text,
+            purpose: shape.text,
+            status: shape.text,
+          },
+          status_details: shape.orNull(shape.text),
         },
-        { expires_at: seconds },
+        { expires_at: shape.seconds },
       ),
-      Upload: resource(
+      Upload: shape.resource(
         'upload',
         {
-          ...{ id: text, bytes: integer, created_at: seconds, expires_at: seconds, filename: text, purpose: text },
-          status: oneOf('pending', 'completed', 'cancelled'),
+          ...{
+            id: shape.text,
+            bytes: shape.integer,
+            created_at: shape.seconds,
+            expires_at: shape.seconds,
+            filename: shape.text,
+            purpose: shape.text,
+          },
+          status: shape.oneOf('pending', 'completed', 'cancelled'),
         },
-        { file: orNull(ref('File')) },
+        { file: shape.orNull(shape.ref('File')) },
       ),
     },
   };

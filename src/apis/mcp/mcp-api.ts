@@ -104,7 +104,12 @@ export function makeMcpApi(owner: string, options: McpOptions<never>): Api {
         sealer: sealer(host.secret ?? processSecret(), { name: 'mcp approval', prefix: 'mcpa1.' }),
       });
       opened.push(endpoints);
-      return { routes: endpoints.routes, envelopeOf: rpcEnvelope, drain: (options) => endpoints.places.drain(options) };
+      return {
+        routes: endpoints.routes,
+        describe: async () => [(await import('./description.ts')).describeMcp()],
+        envelopeOf: rpcEnvelope,
+        drain: (drainOptions) => endpoints.places.drain(drainOptions),
+      };
     },
     async close() {
       await Promise.all([...opened, ...(own.providers ?? [])].map((part) => part.close?.()));

@@ -1,22 +1,14 @@
 /** What the OpenAPI document says of Anthropic's Messages API. */
-import {
-  type ApiDescription,
-  anyObject,
-  integer,
-  listOf,
-  objectWith,
-  orNull,
-  ref,
-  text,
-} from '../endpoint/operation.ts';
+import type { ApiDescription } from '../endpoint/operation.ts';
+import * as shape from '../endpoint/shape.ts';
 import { checkSchema } from './request/faults.ts';
 import { block as contentBlock, messagesSchema } from './request/schema.ts';
 
 /** The operations of `messagesRoutes`, but for the models. */
 export function describeMessages(): ApiDescription {
-  const block = ref('MessageBlock');
-  const event = (type: string, fields: Parameters<typeof objectWith>[0] = {}) =>
-    objectWith({ type: { const: type }, ...fields });
+  const block = shape.ref('MessageBlock');
+  const event = (type: string, fields: Parameters<typeof shape.objectWith>[0] = {}) =>
+    shape.objectWith({ type: { const: type }, ...fields });
   return {
     tag: 'Messages',
     summary: "Anthropic's Messages API in front of any model server.",
@@ -26,37 +18,41 @@ export function describeMessages(): ApiDescription {
         summary: 'Creates a message',
         description:
           'An event stream with `stream: true`. A model server with this API that receives the request unchanged checks its content by its own rules.',
-        body: { schema: ref('CreateMessage') },
-        answer: ref('Message'),
-        event: ref('MessageStreamEvent'),
+        body: { schema: shape.ref('CreateMessage') },
+        answer: shape.ref('Message'),
+        event: shape.ref('MessageStreamEvent'),
         errors: 'anthropic',
       },
       'POST /messages/count_tokens': {
         id: 'countMessageTokens',
         summary: 'Counts the input tokens of a message',
         body: { schema: messagesSchema(block, false) },
-        answer: objectWith({ input_tokens: integer }),
+        answer: shape.objectWith({ input_tokens: shape.integer }),
         errors: 'anthropic',
       },
     },
     schemas: {
       CreateMessage: messagesSchema(block, true),
       MessageBlock: checkSchema(contentBlock),
-      Message: objectWith({
-        ...{ id: text, type: { const: 'message' }, role: { const: 'assistant' }, model: text },
-        ...{ content: listOf(objectWith({ type: text })), stop_reason: orNull(text), stop_sequence: orNull(text) },
-        usage: objectWith({ input_tokens: integer, output_tokens: integer }),
+      Message: shape.objectWith({
+        ...{ id: shape.text, type: { const: 'message' }, role: { const: 'assistant' }, model: shape.text },
+        ...{
+          content: shape.listOf(shape.objectWith({ type: shape.text })),
+          stop_reason: shape.orNull(shape.text),
+          stop_sequence: shape.orNull(shape.text),
+        },
+        usage: shape.objectWith({ input_tokens: shape.integer, output_tokens: shape.integer }),
       }),
       MessageStreamEvent: {
         anyOf: [
-          event('message_start', { message: ref('Message') }),
-          event('content_block_start', { index: integer, content_block: objectWith({ type: text }) }),
-          event('content_block_delta', { index: integer, delta: objectWith({ type: text }) }),
-          event('content_block_stop', { index: integer }),
-          event('message_delta', { delta: anyObject }),
+          event('message_start', { message: shape.ref('Message') }),
+          event('content_block_start', { index: shape.integer, content_block: shape.objectWith({ type: shape.text }) }),
+          event('content_block_delta', { index: shape.integer, delta: shape.objectWith({ type: shape.text }) }),
+          event('content_block_stop', { index: shape.integer }),
+          event('message_delta', { delta: shape.anyObject }),
           event('message_stop'),
           event('ping'),
-          event('error', { error: objectWith({ type: text, message: text }) }),
+          event('error', { error: shape.objectWith({ type: shape.text, message: shape.text }) }),
         ],
       },
     },

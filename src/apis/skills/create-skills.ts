@@ -78,6 +78,7 @@ export function createSkills(options: SkillsStoreOptions): Skills {
         const settings = { ...host, records, bundles, skillLimits: limits, formParser: parser, slots };
         return {
           routes: skillRoutes(settings),
+          describe: async () => [(await import('./description.ts')).describeSkills()],
           drain: slots.drain,
           status: async () => ({ ok: await isAlive(), kind: files.name, uploads: slots.running }),
         };

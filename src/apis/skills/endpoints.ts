@@ -9,8 +9,9 @@ import type { Skill } from '../../ports/skills/skill-source.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { newObjectId, quoteId } from '../../protocol/ids.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
+import { lazily } from '../../protocol/json/lazy-schema.ts';
 import { type JsonReply, jsonReply, type Reply } from '../../protocol/reply.ts';
-import { invalidField } from '../../protocol/responses/invalid.ts';
+import { invalid, invalidField } from '../../protocol/responses/invalid.ts';
 import { endpointFor, type Handler, reportError } from '../endpoint/endpoint.ts';
 import { contentReply } from '../endpoint/forms/content.ts';
 import { notForAnthropic } from '../endpoint/models.ts';
@@ -19,6 +20,9 @@ import { receiveSkill, SKILL_PARAM } from './receive-skill.ts';
 import { skillResource, versionIn, versionResource } from './resources.ts';
 import type { SkillsSettings } from './settings.ts';
 import { type SkillVersion, type StoredSkill, skillNotFound } from './skill-records.ts';
+
+/** The body of `POST /skills/{id}`. */
+export const updateSchema = lazily((z) => z.object({ default_version: z.string() }));
 
 /** The routes over these settings. */
 export function skillRoutes(settings: SkillsSettings): readonly Route[] {
@@ -75,12 +79,10 @@ class SkillEndpoints {
   }
 
   async update(request: EndpointRequest): Promise<JsonReply> {
-    const { default_version: wanted } = bodyFields(request.body, DEFAULT_LIMITS);
-    if (wanted === undefined) {
-      const message = "Missing required parameter: 'default_version'.";
-      throw new ApiError('missing_required_parameter', message, { param: 'default_version' });
-    }
-    if (typeof wanted !== 'string') throw invalidField('default_version', 'it must be a text such as "2"');
+    const fields = bodyFields(request.body, DEFAULT_LIMITS);
+    const { data, error } = updateSchema().safeParse(fields);
+    if (error) throw invalid(error.issues, fields);
+    const { default_version: wanted } = data;
     const { scope, id } = await this.key(request);
     const changed = await this.settings.records.change({ scope, id }, (skill) => ({
       ...skill,

@@ -1,6 +1,7 @@
 /** What the OpenAPI document says of traces. */
 import { toJsonSchema } from '../../protocol/json/json-schema.ts';
-import { type ApiDescription, integer, resource } from '../endpoint/operation.ts';
+import type { ApiDescription } from '../endpoint/operation.ts';
+import * as shape from '../endpoint/shape.ts';
 import { ingestSchema } from './ingest-body.ts';
 
 /** The operation of `tracesApi`. */
@@ -14,7 +15,7 @@ export function describeTraces(): ApiDescription {
         summary: 'Takes traces and spans that have ended',
         description: 'The same span again changes nothing.',
         body: { schema: toJsonSchema(ingestSchema()) },
-        answer: resource('traces.ingest', { received: integer, repeated: integer }),
+        answer: shape.resource('traces.ingest', { received: shape.integer, repeated: shape.integer }),
       },
     },
     schemas: {},

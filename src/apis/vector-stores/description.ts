@@ -1,23 +1,8 @@
 /** What the OpenAPI document says of vector stores. */
 import { toJsonSchema } from '../../protocol/json/json-schema.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import {
-  type ApiDescription,
-  anyObject,
-  deletion,
-  integer,
-  listOf,
-  metadata,
-  objectWith,
-  oneOf,
-  orNull,
-  PAGE_QUERY,
-  pageOf,
-  ref,
-  resource,
-  seconds,
-  text,
-} from '../endpoint/operation.ts';
+import type { ApiDescription } from '../endpoint/operation.ts';
+import * as shape from '../endpoint/shape.ts';
 import { bodySchemas } from './bodies.ts';
 
 /** The operations of `vectorStoreRoutes`. */
@@ -26,21 +11,31 @@ export function describeVectorStores(): ApiDescription {
   const body = (name: keyof typeof schemas) => ({ schema: toJsonSchema(schemas[name]) });
   const { properties, ...query } = toJsonSchema(schemas.query);
   const terms = {
-    filters: { ...orNull(anyObject), description: 'Selects files by their attributes.' },
-    max_num_results: orNull({ type: 'integer', minimum: 1, maximum: 50 }),
-    ranking_options: orNull(anyObject),
+    filters: { ...shape.orNull(shape.anyObject), description: 'Selects files by their attributes.' },
+    max_num_results: shape.orNull({ type: 'integer', minimum: 1, maximum: 50 }),
+    ranking_options: shape.orNull(shape.anyObject),
   };
-  const [store, file, batch] = ['VectorStore', 'VectorStoreFile', 'VectorStoreFileBatch'].map(ref) as [
+  const [store, file, batch] = ['VectorStore', 'VectorStoreFile', 'VectorStoreFileBatch'].map(shape.ref) as [
     JsonObject,
     JsonObject,
     JsonObject,
   ];
-  const status = oneOf('in_progress', 'completed', 'failed', 'cancelled');
-  const files = { summary: 'Lists the files', query: { ...PAGE_QUERY, filter: status }, answer: pageOf(file) };
-  const content = listOf(objectWith({ type: { const: 'text' }, text }));
-  const attributes = orNull({ type: 'object', additionalProperties: { type: ['string', 'number', 'boolean'] } });
-  const counts = objectWith({
-    ...{ in_progress: integer, completed: integer, failed: integer, cancelled: integer, total: integer },
+  const status = shape.oneOf('in_progress', 'completed', 'failed', 'cancelled');
+  const files = {
+    summary: 'Lists the files',
+    query: { ...shape.PAGE_QUERY, filter: status },
+    answer: shape.pageOf(file),
+  };
+  const content = shape.listOf(shape.objectWith({ type: { const: 'text' }, text: shape.text }));
+  const attributes = shape.orNull({ type: 'object', additionalProperties: { type: ['string', 'number', 'boolean'] } });
+  const counts = shape.objectWith({
+    ...{
+      in_progress: shape.integer,
+      completed: shape.integer,
+      failed: shape.integer,
+      cancelled: shape.integer,
+      total: shape.integer,
+    },
   });
   return {
     tag: 'Vector stores',
@@ -55,8 +50,8 @@ export function describeVectorStores(): ApiDescription {
       'GET /vector_stores': {
         id: 'listVectorStores',
         summary: 'Lists the vector stores',
-        query: PAGE_QUERY,
-        answer: pageOf(store),
+        query: shape.PAGE_QUERY,
+        answer: shape.pageOf(store),
       },
       'GET /vector_stores/:id': { id: 'retrieveVectorStore', summary: 'Describes a vector store', answer: store },
       'POST /vector_stores/:id': {
@@ -68,16 +63,28 @@ export function describeVectorStores(): ApiDescription {
       'DELETE /vector_stores/:id': {
         id: 'deleteVectorStore',
         summary: 'Deletes a vector store, and no file',
-        answer: deletion('vector_store.deleted'),
+        answer: shape.deletion('vector_store.deleted'),
       },
       'POST /vector_stores/:id/search': {
         id: 'searchVectorStore',
         summary: 'Searches the files of a vector store',
         // The cast: it is the schema of an object.
         body: { schema: { ...query, properties: { ...(properties as JsonObject), ...terms } } },
-        answer: resource('vector_store.search_results.page', {
-          ...{ search_query: listOf(text), has_more: { type: 'boolean' }, next_page: orNull(text) },
-          data: listOf(objectWith({ file_id: text, filename: text, score: { type: 'number' }, attributes, content })),
+        answer: shape.resource('vector_store.search_results.page', {
+          ...{
+            search_query: shape.listOf(shape.text),
+            has_more: { type: 'boolean' },
+            next_page: shape.orNull(shape.text),
+          },
+          data: shape.listOf(
+            shape.objectWith({
+              file_id: shape.text,
+              filename: shape.text,
+              score: { type: 'number' },
+              attributes,
+              content,
+            }),
+          ),
         }),
       },
       'POST /vector_stores/:id/files': {
@@ -101,14 +108,14 @@ export function describeVectorStores(): ApiDescription {
       'DELETE /vector_stores/:id/files/:file': {
         id: 'deleteVectorStoreFile',
         summary: 'Removes a file from a vector store',
-        answer: deletion('vector_store.file.deleted'),
+        answer: shape.deletion('vector_store.file.deleted'),
       },
       'GET /vector_stores/:id/files/:file/content': {
         id: 'retrieveVectorStoreFileContent',
         summary: 'The texts that are searched of a file',
-        answer: resource('vector_store.file_content.page', {
-          ...{ file_id: text, filename: text, attributes, data: content },
-          ...{ has_more: { type: 'boolean' }, next_page: orNull(text) },
+        answer: shape.resource('vector_store.file_content.page', {
+          ...{ file_id: shape.text, filename: shape.text, attributes, data: content },
+          ...{ has_more: { type: 'boolean' }, next_page: shape.orNull(shape.text) },
         }),
       },
       'POST /vector_stores/:id/file_batches': {
@@ -130,18 +137,35 @@ export function describeVectorStores(): ApiDescription {
       'GET /vector_stores/:id/file_batches/:batch/files': { ...files, id: 'listFilesInVectorStoreBatch' },
     },
     schemas: {
-      VectorStore: resource('vector_store', {
-        ...{ id: text, created_at: seconds, name: text, usage_bytes: integer, file_counts: counts, metadata },
-        ...{ status: oneOf('expired', 'in_progress', 'completed'), last_active_at: seconds },
-        ...{ expires_after: orNull(objectWith({ anchor: text, days: integer })), expires_at: orNull(seconds) },
+      VectorStore: shape.resource('vector_store', {
+        ...{
+          id: shape.text,
+          created_at: shape.seconds,
+          name: shape.text,
+          usage_bytes: shape.integer,
+          file_counts: counts,
+          metadata: shape.metadata,
+        },
+        ...{ status: shape.oneOf('expired', 'in_progress', 'completed'), last_active_at: shape.seconds },
+        ...{
+          expires_after: shape.orNull(shape.objectWith({ anchor: shape.text, days: shape.integer })),
+          expires_at: shape.orNull(shape.seconds),
+        },
       }),
-      VectorStoreFile: resource('vector_store.file', {
-        ...{ id: text, usage_bytes: integer, created_at: seconds, vector_store_id: text, status, attributes },
-        last_error: orNull(objectWith({ code: text, message: text })),
-        chunking_strategy: objectWith({ type: text }),
+      VectorStoreFile: shape.resource('vector_store.file', {
+        ...{
+          id: shape.text,
+          usage_bytes: shape.integer,
+          created_at: shape.seconds,
+          vector_store_id: shape.text,
+          status,
+          attributes,
+        },
+        last_error: shape.orNull(shape.objectWith({ code: shape.text, message: shape.text })),
+        chunking_strategy: shape.objectWith({ type: shape.text }),
       }),
-      VectorStoreFileBatch: resource('vector_store.files_batch', {
-        ...{ id: text, created_at: seconds, vector_store_id: text, status, file_counts: counts },
+      VectorStoreFileBatch: shape.resource('vector_store.files_batch', {
+        ...{ id: shape.text, created_at: shape.seconds, vector_store_id: shape.text, status, file_counts: counts },
       }),
     },
   };

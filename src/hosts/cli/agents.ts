@@ -21,6 +21,14 @@ interface AgentSettings {
   readonly files: Readonly<Record<string, string>>;
 }
 
+/** What an agent tells from how it is started whether a person is at work with it. */
+interface AgentStart {
+  /** Those of its command line. */
+  readonly args: readonly string[];
+  /** Whether what it prints goes to a terminal. */
+  readonly isTerminal: boolean;
+}
+
 /** An agent. */
 export interface Agent {
   /** For people. */
@@ -29,6 +37,11 @@ export interface Agent {
   readonly program: string;
   /** How it is installed. */
   readonly install: string;
+  /**
+   * How the lines on its error stream begin that are for the program that has started it: this one, which knows what they say. Undefined
+   * where a person sees the stream on the agent's own screen. Default: it writes none.
+   */
+  readonly hostLine?: (start: AgentStart) => string | undefined;
   settings(place: AgentPlace): AgentSettings;
 }
 
@@ -68,6 +81,12 @@ const claude: Agent = {
   title: 'Claude Code',
   program: 'claude',
   install: 'npm install -g @anthropic-ai/claude-code',
+  // Its settings could map the model to one that it knows (`modelPicker`, `behavesAs`); but then it assumes that model's context of 200,000 or
+  // 1,000,000 tokens, whatever CLAUDE_CODE_MAX_CONTEXT_TOKENS says.
+  hostLine: ({ args, isTerminal }) =>
+    isTerminal && !args.some((arg) => arg === '--print' || /^-[a-z]*p$/.test(arg))
+      ? undefined
+      : '[claude-code:unrecognized_model]',
   settings({ folder, origin, model, facts: { contextLength = SOME_CONTEXT } }) {
     const env = {
       CLAUDE_CONFIG_DIR: folder,

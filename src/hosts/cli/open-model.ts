@@ -2,7 +2,6 @@
 import { DEFAULT_LIMITS } from '../../ports/limits.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import { type ModelFacts, modelFacts } from '../../protocol/model-facts.ts';
-import { toPrintable } from '../../protocol/printable.ts';
 import { startDemoModel } from '../../testing/demo-model/demo-model.ts';
 import {
   type ChatCompletionsUpstream,
@@ -65,7 +64,7 @@ async function listModels(upstream: Upstream, patienceMs = PATIENCE_MS): Promise
   const limits = { ...DEFAULT_LIMITS, firstByteTimeoutMs: patienceMs, idleTimeoutMs: patienceMs };
   const signal = AbortSignal.timeout(patienceMs);
   const listed = await upstream.models?.({ signal, headers: new Headers(), limits, note() {}, retries: 0 });
-  return (listed ?? []).map((entry) => ({ id: toPrintable(String(entry.id)), facts: modelFacts(entry) }));
+  return (listed ?? []).map((entry) => ({ id: String(entry.id), facts: modelFacts(entry) }));
 }
 
 /** Where model servers listen if nobody has told them otherwise. */

@@ -1,4 +1,5 @@
 /** What the program prints when it is ready. */
+import { isPrintable, toPrintable } from '../../protocol/printable.ts';
 import { quoteForShell } from '../../protocol/shell-text.ts';
 import { VERSION } from '../../protocol/version.ts';
 
@@ -21,9 +22,10 @@ const SOME_MODEL = 'my-model';
 /** Facts first, then lines to copy: a request, and the settings of clients. */
 export function readyLines({ origin, modelServer, models, store, tools, inspect }: Facts): readonly string[] {
   const baseURL = `${origin}/v1`;
-  const model = models[0] ?? SOME_MODEL;
+  // Whole, since it is to be copied: llama.cpp calls a model by the path of its file.
+  const model = models.find(isPrintable) ?? SOME_MODEL;
   const unlisted = models.length - MAX_MODELS;
-  const modelList = models.slice(0, MAX_MODELS).join(', ') || 'not known';
+  const modelList = models.slice(0, MAX_MODELS).map(toPrintable).join(', ') || 'not known';
   const provider = `model_providers.local={name="local",base_url="${baseURL}",model_catalog_url="${baseURL}/models",experimental_bearer_token="unused",wire_api="responses"}`;
   return [
     `express-open-responses ${VERSION}`,

@@ -4,11 +4,13 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { constants, homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { findProgram } from '../../ports/host/find-program.ts';
 import { AGENTS, type Agent } from './agents.ts';
 import type { RunArguments } from './arguments.ts';
 import { Failure, printableMessage, usageFailure } from './failure.ts';
 import { HeldLines } from './held-lines.ts';
+import { lineFilter } from './line-filter.ts';
 import { findModelServer } from './open-model.ts';
 import { serve } from './serve.ts';
 
@@ -84,8 +86,12 @@ async function withFolder<Result>(
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Runs the agent in this terminal. Signals are passed on to it, and end this process only by its end. */
-async function outcome({ title }: Agent, program: string, args: readonly string[], env: Env): Promise<number> {
-  const child = spawn(program, args, { stdio: 'inherit', env });
+async function outcome(agent: Agent, program: string, args: readonly string[], env: Env): Promise<number> {
+  const hostLine = agent.hostLine?.({ args, isTerminal: process.stdout.isTTY });
+  const errors = hostLine === undefined ? 'inherit' : 'pipe';
+  const child = spawn(program, args, { stdio: ['inherit', 'inherit', errors], env });
+  const passed =
+    child.stderr && pipeline(child.stderr, lineFilter(hostLine ?? ''), process.stderr, { end: false }).catch(() => {});
   const pass = (signal: NodeJS.Signals) => {
     // A terminal sends it to the agent, too, and some agents end at the second one.
     if (signal === 'SIGINT' && process.stdin.isTTY) return;
@@ -94,10 +100,11 @@ async function outcome({ title }: Agent, program: string, args: readonly string[
   for (const signal of SIGNALS) process.on(signal, pass);
   try {
     const [status, signal] = await once(child, 'close');
+    await passed;
     // The cast: Node's own names of signals.
     return status ?? 128 + (constants.signals[signal as NodeJS.Signals] ?? 0);
   } catch (error) {
-    throw new Failure(`${title} could not be started: ${printableMessage(error)}`, 1, error);
+    throw new Failure(`${agent.title} could not be started: ${printableMessage(error)}`, 1, error);
   } finally {
     for (const signal of SIGNALS) process.removeListener(signal, pass);
   }

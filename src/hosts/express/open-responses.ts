@@ -2,6 +2,7 @@
 import type { Request, Router } from 'express';
 import type { ApisOptions } from '../../server/apis-options.ts';
 import type { OpenResponses } from '../../server/open-apis.ts';
+import { DOCUMENT_PATH } from '../../server/openapi/openapi-route.ts';
 import type { AnyRequest } from '../node/host-requests.ts';
 import { openForWeb } from '../web/open-responses.ts';
 import { express } from './express.cjs';
@@ -71,7 +72,10 @@ export function openResponses<Req extends object = HostRequest>(
   // The cast: Express passes its requests, which the host states to be these.
   const scope = options.scope as Scope<Request> | undefined;
   const router = express().Router();
-  for (const { routes, envelopeOf } of apis.opened)
-    router.use(createRouter(routes, { ...apis.settings, envelopeOf }, scope));
+  for (const api of apis.opened) {
+    const isDocument = api.routes.some(({ path }) => path === DOCUMENT_PATH);
+    const described = options.openapi === false || isDocument ? [] : [api];
+    router.use(createRouter(api.routes, { ...apis.settings, envelopeOf: api.envelopeOf }, { scope, described }));
+  }
   return Object.assign(api, { router });
 }

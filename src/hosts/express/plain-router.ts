@@ -6,12 +6,14 @@ import type { Route } from '../../apis/endpoint/routes.ts';
 import type { Hooks } from '../../ports/hooks.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { apiHost } from '../../server/api-host.ts';
-import { openApiRoute } from '../../server/openapi/openapi-route.ts';
+import { type DescribedApi, rememberNeighbours, rememberRouter } from '../../server/openapi/described-routers.ts';
+import { DOCUMENT_PATH, openApiRoute } from '../../server/openapi/openapi-route.ts';
 import { type PlainOptions, type PlainSettings, plainSettings } from '../../server/options/plain-api.ts';
 import { reportedRoute } from '../../server/reported-routes.ts';
 import { discardRest } from '../node/discard-rest.ts';
 import { express } from './express.cjs';
 import { answerRequest, handle, handleBytes, type Scope } from './handle.ts';
+import { apisMountedBehind } from './mounted-routers.ts';
 import { readBody } from './read-body.ts';
 
 /** What serving an API alone takes besides the API. */
@@ -58,18 +60,37 @@ export function plainRouter(
   const all = openapi ? [...open.routes, openApiRoute(() => [open], serving)] : open.routes;
   const routes = all.map((route) => reportedRoute(route, settings));
   // The cast: the host states what its earlier handlers make of a request.
-  return { router: createRouter(routes, serving, scope as Scope | undefined), open };
+  return {
+    router: createRouter(routes, serving, { scope: scope as Scope | undefined, described: openapi ? [open] : [] }),
+    open,
+  };
 }
 
 type ServingSettings = EndpointSettings & Pick<PlainSettings, 'limits' | 'owner'>;
 
+/** Whose requests they are, and what documents say of the routes: nothing where the host does not want it. */
+interface RouterPlace {
+  readonly scope: Scope | undefined;
+  readonly described: readonly DescribedApi[];
+}
+
 /** An Express router of the routes; their steps are reported already. */
-export function createRouter(routes: readonly Route[], settings: ServingSettings, scope: Scope | undefined): Router {
+export function createRouter(
+  routes: readonly Route[],
+  settings: ServingSettings,
+  { scope, described }: RouterPlace,
+): Router {
   const body = readBody(settings.limits, scope);
   const router = express().Router();
+  rememberRouter(router, described);
   for (const { method, path, endpoint, readsBytes } of routes) {
     if (readsBytes) router.post(path, handleBytes(endpoint, settings.owner, scope));
     else if (method === 'POST') router.post(path, body, handle(endpoint, scope));
+    else if (path === DOCUMENT_PATH)
+      router.get(path, (req, res, next) => {
+        rememberNeighbours(req, apisMountedBehind(router, req));
+        answerRequest(endpoint, req, res, next, scope);
+      });
     else if (method === 'GET') router.get(path, handle(endpoint, scope));
     else router.delete(path, handle(endpoint, scope));
   }

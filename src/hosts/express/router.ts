@@ -60,10 +60,11 @@ export function routerKit(owner: string, options: RouterOptions<never>): RouterK
     const { routes, inner = [], envelopeOf, drain, running } = api;
     const announce = announcer(settings, scope);
     const serving = { ...settings, envelopeOf };
-    const all = core.openapi === false ? routes : [...routes, openApiRoute(() => [api], serving)];
+    const described = core.openapi === false ? [] : [api];
+    const all = [...routes, ...described.map((each) => openApiRoute(() => [each], serving))];
     const reported = all.map((route) => reportedRoute(route, settings, announce));
     const { endpointAt } = servedRoutes([...reported, ...inner], serving);
-    const router = createRouter(reported, serving, scope);
+    const router = createRouter(reported, serving, { scope, described });
     return Object.assign(router, { drain, status: statusReader(settings, running), endpointAt });
   }
 

@@ -9,6 +9,7 @@ import type { PassedRequest, Upstream } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { requestIdFrom } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { rememberRouter } from '../../server/openapi/described-routers.ts';
 import { type BodyLimits, bodyErrors, isJsonType, isUnparsed, parseRead } from '../../server/requests/json-body.ts';
 import { chatCompletionsUpstream } from '../../upstreams/chat-completions/chat-completions-upstream.ts';
 import { discardRest } from '../node/discard-rest.ts';
@@ -122,7 +123,7 @@ export function passThroughRouter<Req extends NodeRequest = NodeRequest>(
   const before = [budget, guarding].filter((each) => each !== undefined);
   const isShared = before.length > 0 || settings.scope !== undefined;
 
-  return function passThrough(req: NodeRequest, res: ServerResponse, next: (error?: unknown) => void): void {
+  function passThrough(req: NodeRequest, res: ServerResponse, next: (error?: unknown) => void): void {
     const { url = '' } = req;
     const [path = ''] = url.split('?', 1);
     if (!PLAIN.test(path) || !isPassed(req.method ?? '', path)) return next();
@@ -136,7 +137,18 @@ export function passThroughRouter<Req extends NodeRequest = NodeRequest>(
         });
       })
       .catch(fail);
-  };
+  }
+
+  // A path without a method is for all: those of OpenAI's API are told. All below a path is one parameter.
+  const routes = patterns.flatMap(({ method, path }) =>
+    (method === undefined ? ['GET', 'POST', 'DELETE'] : [method]).map((each) => ({
+      method: each,
+      path: path.endsWith('*') ? `${path.slice(0, -1)}:path` : path,
+    })),
+  );
+  const describe = async () => [(await import('./passed-paths.ts')).describePassed()];
+  rememberRouter(passThrough, [{ routes, describe }]);
+  return passThrough;
 }
 
 /** Runs the middlewares one after the other; an error, or an answer of theirs, ends it. */

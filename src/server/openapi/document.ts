@@ -1,13 +1,13 @@
 /** The OpenAPI document of the routes that are served together. */
 import type { ApiDescription, Operation } from '../../apis/endpoint/operation.ts';
-import { objectWith, orNull, text } from '../../apis/endpoint/operation.ts';
-import type { Route } from '../../apis/endpoint/routes.ts';
+import { objectWith, orNull, text } from '../../apis/endpoint/shape.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { VERSION } from '../../protocol/version.ts';
+import type { DescribedApi } from './described-routers.ts';
 
 /** The routes of an API, and what it says of them. */
 export interface DescribedRoutes {
-  readonly routes: readonly Route[];
+  readonly routes: DescribedApi['routes'];
   readonly descriptions: readonly ApiDescription[];
 }
 
@@ -47,6 +47,8 @@ export function openApiDocument(apis: readonly DescribedRoutes[]): JsonObject {
         Error: errorResponse('#/components/schemas/Error'),
         AnthropicError: errorResponse('#/components/schemas/AnthropicError'),
         AnyError: errorResponse('#/components/schemas/Error', '#/components/schemas/AnthropicError'),
+        RpcError: errorResponse('#/components/schemas/RpcError'),
+        PassedError: { description: "The model server's error, or this server's.", content: { '*/*': { schema: {} } } },
       },
       headers: { RequestId: { description: 'The id of the request.', schema: text } },
       securitySchemes: {
@@ -62,6 +64,10 @@ const ERRORS: Readonly<Record<string, JsonObject>> = {
   AnthropicError: objectWith({
     ...{ type: { const: 'error' }, error: objectWith({ type: text, message: text }), request_id: text },
   }),
+  RpcError: objectWith({
+    ...{ jsonrpc: { const: '2.0' }, id: { type: ['string', 'integer', 'null'] } },
+    error: objectWith({ code: { type: 'integer' }, message: text }, { data: {} }),
+  }),
 };
 
 const HEADERS = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
@@ -72,9 +78,17 @@ function errorResponse(...refs: readonly string[]): JsonObject {
   return { description: 'The error.', headers: HEADERS, content: { 'application/json': { schema } } };
 }
 
-const ERROR_RESPONSES = { openai: 'Error', anthropic: 'AnthropicError', either: 'AnyError' } as const;
+type DescribedRoute = DescribedApi['routes'][number];
 
-function operationObject(route: Route, descriptions: readonly ApiDescription[]): JsonObject {
+const ERROR_RESPONSES = {
+  openai: 'Error',
+  anthropic: 'AnthropicError',
+  either: 'AnyError',
+  'json-rpc': 'RpcError',
+  passed: 'PassedError',
+} as const;
+
+function operationObject(route: DescribedRoute, descriptions: readonly ApiDescription[]): JsonObject {
   const name = `${route.method} ${route.path}`;
   const described = descriptions.find(({ operations }) => Object.hasOwn(operations, name));
   const operation = described?.operations[name] ?? undescribed(route);
@@ -98,7 +112,10 @@ function operationObject(route: Route, descriptions: readonly ApiDescription[]):
       ? {
           requestBody: {
             required: body.isOptional !== true,
-            content: { [body.type ?? 'application/json']: { schema: body.schema } },
+            content: {
+              [body.type ?? 'application/json']: { schema: body.schema },
+              ...(body.json ? { 'application/json': { schema: body.json } } : {}),
+            },
           },
         }
       : {}),
@@ -118,7 +135,7 @@ function operationObject(route: Route, descriptions: readonly ApiDescription[]):
 }
 
 /** What a route itself tells: `GET /things/:id` is `getThingsId`. */
-function undescribed({ method, path, readsBytes }: Route): Operation {
+function undescribed({ method, path, readsBytes }: DescribedRoute): Operation {
   const words = path.split(/\W+/).filter((word) => word !== '');
   const names = words.map((word) => word.replaceAll(/(?:^|_)(\w)/g, (_, first: string) => first.toUpperCase()));
   const other = readsBytes ? undefined : { schema: {}, isOptional: true as const };

@@ -1,5 +1,6 @@
 /** Tools that need approval, guards, hosted tools and progress for MCP clients. */
 import { createHash } from 'node:crypto';
+import { jest } from '@jest/globals';
 import type { ApprovalInfo, Guard, GuardInfo, Note, ToolCallInfo, ToolProgressInfo } from '../../../src/index.ts';
 import { functionTools } from '../../../src/index.ts';
 import { pii } from '../../../src/policies/guards/index.ts';
@@ -180,6 +181,31 @@ it('[E-16] an answer counts for its own question only: same tool, arguments and 
   expect([outcomes, ran]).toEqual([Array(4).fill('input_required'), []]);
   const { result } = await call(url, { text: 'rm a' }, { inputResponses, requestState });
   expect([result.content, ran]).toEqual([[{ type: 'text', text: 'rm a' }], ['echo']]);
+});
+
+it('[E-16] an answer counts for ten minutes', async () => {
+  const { url, events } = await startMcp({ approval });
+  const ran: string[] = [];
+  events.on('called', (name) => ran.push(name));
+  const { requestState } = (await call(url, { text: 'rm a' })).result;
+  const answer = { inputResponses: { approval: { action: 'accept', content: {} } }, requestState };
+  const { now } = Date;
+  const later = jest.spyOn(Date, 'now').mockImplementation(() => now() + 600_000);
+  const { result } = await call(url, { text: 'rm a' }, answer);
+  later.mockRestore();
+  expect([result.resultType, ran]).toEqual(['input_required', []]);
+});
+
+it('[E-16] arguments of more than a mebibyte are refused, and the tool does not run', async () => {
+  const { url, events } = await startMcp({});
+  const ran: string[] = [];
+  events.on('called', (name) => ran.push(name));
+  const { result } = await call(url, { text: 'x'.repeat(1024 * 1024) });
+  expect([result.isError, result.content, ran]).toEqual([
+    true,
+    [{ type: 'text', text: 'The arguments have more than 1048576 bytes.' }],
+    [],
+  ]);
 });
 
 it('[E-16] a provider that fails is noted, and the other tools are listed', async () => {

@@ -1,6 +1,8 @@
 /** `POST /traces/ingest`: what it takes, what it refuses, and that a receiver hears of each span once. */
 import express from 'express';
+import { TenantSpans } from '../../../src/apis/traces/tenant-spans.ts';
 import { openResponses } from '../../../src/core.ts';
+import type { AgentSpan } from '../../../src/ports/host/trace-receiver.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import {
   type TraceBatch,
@@ -170,5 +172,24 @@ describe('tracesRouter', () => {
     [{ receivers: [{ receiveTraces() {} }], other: 1 }, /other/],
   ])('[E-17] refuses the options %j', (options, message) => {
     expect(() => tracesRouter(options as never)).toThrow(message);
+  });
+});
+
+describe('TenantSpans', () => {
+  const SPAN: AgentSpan = {
+    ...{ id: '', traceId: 'trace_1', parentId: null, startedAt: 1, endedAt: 2 },
+    ...{ data: { type: 'agent' }, error: null, responseId: undefined },
+  };
+  /** Spans of these numbers. */
+  const numbered = (first: number, count: number): readonly AgentSpan[] =>
+    Array.from({ length: count }, (_, index) => ({ ...SPAN, id: String(first + index) }));
+
+  it('[E-17] knows the last 10,000 spans of a tenant, and 200,000 of all', () => {
+    const spans = new TenantSpans(Number.MAX_SAFE_INTEGER);
+    const isKnown = (tenant: string, number: number) => spans.take(tenant, numbered(number, 1)).length === 0;
+    spans.take('ada', numbered(0, 10_001));
+    expect([isKnown('ada', 10_000), isKnown('ada', 0)]).toEqual([true, false]);
+    for (let tenant = 0; tenant < 20; tenant += 1) spans.take(`tenant ${tenant}`, numbered(0, 10_000));
+    expect([isKnown('tenant 19', 0), isKnown('ada', 10_000)]).toEqual([true, false]);
   });
 });

@@ -46,6 +46,9 @@ function settings() {
 }
 
 const { folder, url, key, model } = settings();
+// As Claude Code does.
+if (name === 'claude') console.error(`[claude-code:unrecognized_model] ${JSON.stringify({ model })}`);
+if (args[0] === 'complain') process.stderr.write('Something is wrong.\n[claude-code: that is all');
 const question = { role: 'user', content: args.at(-1) ?? 'Hi.' };
 const body = name === 'claude' ? { model, max_tokens: 100, messages: [question] } : { model, input: [question] };
 const answer = await fetch(url, {

@@ -116,6 +116,11 @@ env_key = "OPEN_RESPONSES_KEY"
     expect(Object.keys(said.env)).not.toEqual(expect.arrayContaining(['CLAUDE_CODE_USE_BEDROCK']));
   });
 
+  itProgram('[E-14] prints what Claude Code complains of, but not that it does not know the model', async () => {
+    const { errors } = await run(['claude', ...upstream(), '--', 'complain', '-p']);
+    expect(errors).toBe('Something is wrong.\n[claude-code: that is all');
+  });
+
   itProgram('[E-14] starts opencode and pi', async () => {
     const opencode = await run(['opencode', ...upstream(), '--', 'run', 'Hi.']);
     const pi = await run(['pi', ...upstream(), '--', '-p', 'Hi.']);
@@ -129,6 +134,23 @@ env_key = "OPEN_RESPONSES_KEY"
       [],
     ]);
   });
+
+  itProgram(
+    '[E-14] gives each agent the whole name of the model, such as the path by which llama.cpp calls it',
+    async () => {
+      const path = `/models/${'a-folder-with-a-long-name/'.repeat(4)}Modell-grün-Q4_K_M.gguf`;
+      const llama = await startFakeUpstream({ models: [path] });
+      const answers = await Promise.all(NAMES.map((name) => run([name, '--upstream', llama.baseURL, '--', 'Hi.'])));
+      const asked = llama.requests.flatMap(({ body }) =>
+        Object(body).model === undefined ? [] : [Object(body).model],
+      );
+      await llama.close();
+      expect([answers.map(({ said }) => said.status), asked]).toEqual([
+        [200, 200, 200, 200],
+        [path, path, path, path],
+      ]);
+    },
+  );
 
   itProgram('[E-14] ends as the agent ends: with its status, or by its signal', async () => {
     expect((await run(['codex', ...upstream(), '--', 'exit', '7'])).status).toBe(7);

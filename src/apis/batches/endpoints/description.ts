@@ -1,34 +1,24 @@
 /** What the OpenAPI document says of both batch APIs. */
 import { toJsonSchema } from '../../../protocol/json/json-schema.ts';
-import {
-  type ApiDescription,
-  anyObject,
-  integer,
-  listOf,
-  metadata,
-  objectWith,
-  oneOf,
-  orNull,
-  PAGE_QUERY,
-  pageOf,
-  ref,
-  resource,
-  seconds,
-  text,
-} from '../../endpoint/operation.ts';
+import type { ApiDescription } from '../../endpoint/operation.ts';
+import * as shape from '../../endpoint/shape.ts';
 import { MAX_LIMIT } from './anthropic-endpoints.ts';
 import { batchSchemas, CUSTOM_ID } from './new-batch.ts';
 
 /** The operations of `batchRoutes`. */
 export function describeBatches(): ApiDescription {
-  const { limit = integer, after = text } = PAGE_QUERY;
-  const time = orNull(seconds);
-  const cursor = { limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT }, after_id: text, before_id: text };
-  const [answer, message] = [ref('Batch'), ref('MessageBatch')];
+  const { limit = shape.integer, after = shape.text } = shape.PAGE_QUERY;
+  const time = shape.orNull(shape.seconds);
+  const cursor = {
+    limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT },
+    after_id: shape.text,
+    before_id: shape.text,
+  };
+  const [answer, message] = [shape.ref('Batch'), shape.ref('MessageBatch')];
   const anthropic = { errors: 'anthropic' } as const;
-  const request = objectWith({
+  const request = shape.objectWith({
     custom_id: { type: 'string', pattern: CUSTOM_ID.source },
-    params: { ...anyObject, description: 'The body of `POST /messages`, without `stream`.' },
+    params: { ...shape.anyObject, description: 'The body of `POST /messages`, without `stream`.' },
   });
   return {
     tag: 'Batches',
@@ -44,7 +34,7 @@ export function describeBatches(): ApiDescription {
         id: 'listBatches',
         summary: 'Lists the batches',
         query: { limit, after },
-        answer: pageOf(answer),
+        answer: shape.pageOf(answer),
       },
       'GET /batches/:id': { id: 'retrieveBatch', summary: 'Describes a batch', answer },
       'POST /batches/:id/cancel': { id: 'cancelBatch', summary: 'Ends a batch', answer },
@@ -52,7 +42,7 @@ export function describeBatches(): ApiDescription {
         ...anthropic,
         id: 'createMessageBatch',
         summary: 'Creates a batch of messages',
-        body: { schema: objectWith({ requests: { ...listOf(request), minItems: 1 } }) },
+        body: { schema: shape.objectWith({ requests: { ...shape.listOf(request), minItems: 1 } }) },
         answer: message,
       },
       'GET /messages/batches': {
@@ -60,9 +50,9 @@ export function describeBatches(): ApiDescription {
         id: 'listMessageBatches',
         summary: 'Lists the batches of messages',
         query: cursor,
-        answer: objectWith({
-          ...{ data: listOf(message), has_more: { type: 'boolean' } },
-          ...{ first_id: orNull(text), last_id: orNull(text) },
+        answer: shape.objectWith({
+          ...{ data: shape.listOf(message), has_more: { type: 'boolean' } },
+          ...{ first_id: shape.orNull(shape.text), last_id: shape.orNull(shape.text) },
         }),
       },
       'GET /messages/batches/:id': {
@@ -81,37 +71,78 @@ export function describeBatches(): ApiDescription {
         ...anthropic,
         id: 'retrieveMessageBatchResults',
         summary: 'The results of a batch of messages, a line of JSON for each request',
-        answer: { ...text, contentMediaType: 'application/x-jsonl' },
+        answer: { ...shape.text, contentMediaType: 'application/x-jsonl' },
         answerType: 'application/x-jsonl',
       },
       'DELETE /messages/batches/:id': {
         ...anthropic,
         id: 'deleteMessageBatch',
         summary: 'Deletes a batch of messages that has ended',
-        answer: objectWith({ id: text, type: { const: 'message_batch_deleted' } }),
+        answer: shape.objectWith({ id: shape.text, type: { const: 'message_batch_deleted' } }),
       },
     },
     schemas: {
-      Batch: resource(
+      Batch: shape.resource(
         'batch',
         {
-          ...{ id: text, endpoint: text, input_file_id: text, completion_window: text, status: text },
-          ...{ errors: orNull(anyObject), output_file_id: orNull(text), error_file_id: orNull(text) },
-          ...{ created_at: seconds, expires_at: time, in_progress_at: time, finalizing_at: time, completed_at: time },
-          ...{ failed_at: time, expired_at: time, cancelling_at: time, cancelled_at: time, metadata: orNull(metadata) },
-          request_counts: objectWith({ total: integer, completed: integer, failed: integer }),
-          usage: objectWith({ input_tokens: integer, output_tokens: integer, total_tokens: integer }),
+          ...{
+            id: shape.text,
+            endpoint: shape.text,
+            input_file_id: shape.text,
+            completion_window: shape.text,
+            status: shape.text,
+          },
+          ...{
+            errors: shape.orNull(shape.anyObject),
+            output_file_id: shape.orNull(shape.text),
+            error_file_id: shape.orNull(shape.text),
+          },
+          ...{
+            created_at: shape.seconds,
+            expires_at: time,
+            in_progress_at: time,
+            finalizing_at: time,
+            completed_at: time,
+          },
+          ...{
+            failed_at: time,
+            expired_at: time,
+            cancelling_at: time,
+            cancelled_at: time,
+            metadata: shape.orNull(shape.metadata),
+          },
+          request_counts: shape.objectWith({ total: shape.integer, completed: shape.integer, failed: shape.integer }),
+          usage: shape.objectWith({
+            input_tokens: shape.integer,
+            output_tokens: shape.integer,
+            total_tokens: shape.integer,
+          }),
         },
-        { model: text },
+        { model: shape.text },
       ),
-      MessageBatch: objectWith({
-        ...{ id: text, type: { const: 'message_batch' }, created_at: orNull(text), expires_at: orNull(text) },
-        processing_status: oneOf('in_progress', 'canceling', 'ended'),
-        request_counts: objectWith({
-          ...{ processing: integer, succeeded: integer, errored: integer, canceled: integer, expired: integer },
+      MessageBatch: shape.objectWith({
+        ...{
+          id: shape.text,
+          type: { const: 'message_batch' },
+          created_at: shape.orNull(shape.text),
+          expires_at: shape.orNull(shape.text),
+        },
+        processing_status: shape.oneOf('in_progress', 'canceling', 'ended'),
+        request_counts: shape.objectWith({
+          ...{
+            processing: shape.integer,
+            succeeded: shape.integer,
+            errored: shape.integer,
+            canceled: shape.integer,
+            expired: shape.integer,
+          },
         }),
-        ...{ ended_at: orNull(text), cancel_initiated_at: orNull(text), archived_at: orNull(text) },
-        results_url: orNull(text),
+        ...{
+          ended_at: shape.orNull(shape.text),
+          cancel_initiated_at: shape.orNull(shape.text),
+          archived_at: shape.orNull(shape.text),
+        },
+        results_url: shape.orNull(shape.text),
       }),
     },
   };
