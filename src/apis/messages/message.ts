@@ -7,7 +7,7 @@ import type { OutputItem, ReasoningItem } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { jsonReply, type Reply } from '../../protocol/reply.ts';
-import { argumentsObject, isUnreadable } from '../../protocol/tool-calls/call-arguments.ts';
+import { argumentsObject, isUnreadable } from '../../protocol/tool-calls/arguments/call-arguments.ts';
 import { encodeCallId } from '../../protocol/tool-calls/names/call-ids.ts';
 import type { Block } from './request/schema.ts';
 import { serverBlocks } from './server-calls.ts';

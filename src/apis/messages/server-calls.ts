@@ -4,7 +4,7 @@ import { fetchedPage, WEB_FETCH } from '../../protocol/anthropic/fetched-page.ts
 import type { CodeInterpreterCallItem, McpCallItem, OutputItem, WebSearchCallItem } from '../../protocol/items.ts';
 import { exactText } from '../../protocol/json/whole-numbers.ts';
 import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
-import { argumentsObject } from '../../protocol/tool-calls/call-arguments.ts';
+import { argumentsObject } from '../../protocol/tool-calls/arguments/call-arguments.ts';
 import { codeInterpreterCall, codeOutputText } from '../../protocol/tool-calls/code-interpreter-call.ts';
 import { mcpCall } from '../../protocol/tool-calls/mcp-call.ts';
 import { callErrorText } from '../../protocol/tool-calls/results/call-error.ts';

@@ -4,7 +4,7 @@ import { modelCallOfItem } from '../ids.ts';
 import type { Item } from '../items.ts';
 import type { ModelRequest } from '../model-request.ts';
 import { isRecord, type JsonObject, plainText } from '../record.ts';
-import { argumentsText, isUnreadable } from '../tool-calls/call-arguments.ts';
+import { argumentsText, isUnreadable } from '../tool-calls/arguments/call-arguments.ts';
 import { pairCalls } from '../tool-calls/conversation/pair-calls.ts';
 import { imageMessage } from '../tool-calls/image-generation-call.ts';
 import { answeredToolCall } from '../tool-calls/kinds.ts';

@@ -4,7 +4,7 @@ import { ApiError } from '../errors.ts';
 import type { ModelEvent } from '../events.ts';
 import { exactText, rememberDigits } from '../json/whole-numbers.ts';
 import { isRecord, type JsonObject, plainText, textOrNone } from '../record.ts';
-import { ArgumentPieces } from '../tool-calls/argument-pieces.ts';
+import { ArgumentPieces } from '../tool-calls/arguments/argument-pieces.ts';
 import type { KnownCall } from './answer-state.ts';
 
 /**

@@ -6,7 +6,7 @@ import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
 import { imageFormat } from '../../protocol/images.ts';
 import type { Note } from '../../protocol/note.ts';
 import { definedFields, isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
-import { argumentsObject } from '../../protocol/tool-calls/call-arguments.ts';
+import { argumentsObject } from '../../protocol/tool-calls/arguments/call-arguments.ts';
 import { pageSources, webAction } from '../../protocol/tool-calls/web-pages.ts';
 import { BatchReader } from '../../streams/batch-reader.ts';
 import type { AnswerState } from './prompt.ts';

@@ -5,7 +5,7 @@ import { withExactNumbers } from '../../protocol/json/whole-numbers.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
 import { fileSource } from '../../protocol/responses/file-source.ts';
-import { argumentsObject } from '../../protocol/tool-calls/call-arguments.ts';
+import { argumentsObject } from '../../protocol/tool-calls/arguments/call-arguments.ts';
 import type { AnsweredToolCall } from '../../protocol/tool-calls/kind.ts';
 import { MessageDraft } from '../responses-input/message-draft.ts';
 

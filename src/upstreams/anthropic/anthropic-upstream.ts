@@ -10,7 +10,7 @@ import { stateOwnerFor } from '../http/base-path.ts';
 import { exchange, fetchJson } from '../http/exchange.ts';
 import { ModelServer } from '../http/model-server.ts';
 import { ModelTable } from '../http/model-table.ts';
-import { WithoutFields } from '../http/without-fields.ts';
+import { WithoutFields } from '../http/refusals/without-fields.ts';
 import { toMessagesBody } from './body.ts';
 import { isLast, MessagesTurn } from './messages-turn.ts';
 import { type AnthropicOptions, anthropicSettings } from './options.ts';

@@ -7,7 +7,7 @@ import { exactText } from '../../protocol/json/whole-numbers.ts';
 import type { Note } from '../../protocol/note.ts';
 import { toPrintable } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
-import { ArgumentPieces } from '../../protocol/tool-calls/argument-pieces.ts';
+import { ArgumentPieces } from '../../protocol/tool-calls/arguments/argument-pieces.ts';
 import { type Hold, holding, skippedOnce } from '../http/without-output.ts';
 import { answersUse, searchEnd, searchStart, type WebUse, webUse } from './web-tools.ts';
 

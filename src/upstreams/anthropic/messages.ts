@@ -2,7 +2,7 @@
 
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
-import { argumentsObject } from '../../protocol/tool-calls/call-arguments.ts';
+import { argumentsObject } from '../../protocol/tool-calls/arguments/call-arguments.ts';
 import type { AnsweredToolCall } from '../../protocol/tool-calls/kind.ts';
 import { addTo, MessageDraft, type OpenMessage } from '../responses-input/message-draft.ts';
 import { type Block, toBlocks } from './parts.ts';

@@ -1,6 +1,6 @@
 /** Reads from a server's refusal which field, keyword or limit it does not take, so that the request can do without. */
 import type { JsonObject } from '../../protocol/record.ts';
-import { isRefused, plainWord, refusalText, refusedFields, wordsIn } from '../http/refused-fields.ts';
+import { isRefused, plainWord, refusalText, refusedFields, wordsIn } from '../http/refusals/refused-fields.ts';
 import { EFFORTS, type Effort, type ProviderSettings, REFUSABLE_FIELDS, type RefusableField } from './providers.ts';
 
 /** What a refusal teaches. */

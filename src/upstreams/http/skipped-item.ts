@@ -2,7 +2,7 @@
 import type { Item } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import { plainText } from '../../protocol/record.ts';
-import { isUnreadable } from '../../protocol/tool-calls/call-arguments.ts';
+import { isUnreadable } from '../../protocol/tool-calls/arguments/call-arguments.ts';
 import { isCallOutput } from '../../protocol/tool-calls/kinds.ts';
 
 /** Number of characters shown of an id that a client chose. */

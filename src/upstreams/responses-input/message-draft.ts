@@ -2,7 +2,7 @@
 import { SILENT_TYPES } from '../../protocol/chat-completions/messages.ts';
 import { modelCallOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
-import { isUnreadable } from '../../protocol/tool-calls/call-arguments.ts';
+import { isUnreadable } from '../../protocol/tool-calls/arguments/call-arguments.ts';
 import { pairCalls } from '../../protocol/tool-calls/conversation/pair-calls.ts';
 import { imageMessage } from '../../protocol/tool-calls/image-generation-call.ts';
 import type { AnsweredToolCall } from '../../protocol/tool-calls/kind.ts';

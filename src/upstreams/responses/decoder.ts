@@ -10,7 +10,7 @@ import { readLogProbList } from '../../protocol/json/log-probs.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isFilledText, isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
-import { ArgumentPieces } from '../../protocol/tool-calls/argument-pieces.ts';
+import { ArgumentPieces } from '../../protocol/tool-calls/arguments/argument-pieces.ts';
 import { namespacedName, toModelSafeName } from '../../protocol/tool-calls/names/tool-names.ts';
 import { errorInBody, secondAnswerError } from '../../protocol/upstream-errors/upstream-error.ts';
 import { type Hold, holding } from '../http/without-output.ts';

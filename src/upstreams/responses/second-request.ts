@@ -2,7 +2,7 @@
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
-import { STATE_REJECTED, withoutThoughts } from '../http/without-thoughts.ts';
+import { STATE_REJECTED, withoutThoughts } from '../http/refusals/without-thoughts.ts';
 
 const FUNCTIONS_ONLY: Note = {
   code: 'tool_dropped',

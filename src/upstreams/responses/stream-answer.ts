@@ -10,7 +10,7 @@ import { mapStream, type PullStream } from '../../streams/pull-stream.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { type AnswerBatch, exchange, parseJson } from '../http/exchange.ts';
 import type { ModelServer } from '../http/model-server.ts';
-import type { WithoutFields } from '../http/without-fields.ts';
+import type { WithoutFields } from '../http/refusals/without-fields.ts';
 import { ResponsesDecoder } from './decoder.ts';
 import { itemDeltaMemo } from './plain-delta.ts';
 

@@ -19,7 +19,7 @@ import {
   type ProviderSettings,
   USUAL,
 } from '../../../src/upstreams/chat-completions/providers.ts';
-import { LearnedSettings } from '../../../src/upstreams/http/learned-settings.ts';
+import { LearnedSettings } from '../../../src/upstreams/http/refusals/learned-settings.ts';
 
 let fake: FakeUpstream;
 let closing: (() => Promise<unknown>)[] = [];

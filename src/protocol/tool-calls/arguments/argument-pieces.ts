@@ -1,10 +1,10 @@
 /** Puts the arguments of one call together from the fragments of a stream, which are not always deltas. */
 import { isDeepStrictEqual } from 'node:util';
-import { type GrownText, grow, wholeText } from '../grown-text.ts';
-import { objectIn } from '../json/json-text.ts';
-import { ObjectEnd } from '../json/object-end.ts';
-import { markedIn } from '../json/whole-numbers.ts';
-import { isRecord } from '../record.ts';
+import { type GrownText, grow, wholeText } from '../../grown-text.ts';
+import { objectIn } from '../../json/json-text.ts';
+import { ObjectEnd } from '../../json/object-end.ts';
+import { markedIn } from '../../json/whole-numbers.ts';
+import { isRecord } from '../../record.ts';
 
 /**
  * Some servers repeat all arguments so far in each fragment, others the whole call once more at its end; a piece that only looks like an earlier one, such as "00" after "100", is a piece. Only pieces that begin

@@ -1,7 +1,7 @@
 /** The one rule for arguments of calls that are no JSON object: nothing of them is lost, whatever a wire can hold. */
-import { objectIn } from '../json/json-text.ts';
-import { exactObjectIn } from '../json/whole-numbers.ts';
-import type { JsonObject } from '../record.ts';
+import { objectIn } from '../../json/json-text.ts';
+import { exactObjectIn } from '../../json/whole-numbers.ts';
+import type { JsonObject } from '../../record.ts';
 
 /** The field that holds what the model wrote in the place of an object. */
 const UNREADABLE = 'invalid_json';

@@ -1,6 +1,6 @@
 /** What is asked a second time if a model server refuses the thoughts that it is sent back. */
-import type { ModelRequest } from '../../protocol/model-request.ts';
-import type { Note } from '../../protocol/note.ts';
+import type { ModelRequest } from '../../../protocol/model-request.ts';
+import type { Note } from '../../../protocol/note.ts';
 
 /** Reported when the second request is made. */
 export const STATE_REJECTED: Note = {

@@ -1,11 +1,11 @@
 /** Sends a request once more without the fields that its server refuses, and remembers them. */
-import type { UpstreamCall } from '../../ports/upstream.ts';
-import { ApiError } from '../../protocol/errors.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import type { SecondRequest } from './exchange.ts';
-import type { Refusal } from './http.ts';
+import type { UpstreamCall } from '../../../ports/upstream.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import type { SecondRequest } from '../exchange.ts';
+import type { Refusal } from '../http.ts';
+import type { ModelServer } from '../model-server.ts';
 import { LearnedSettings } from './learned-settings.ts';
-import type { ModelServer } from './model-server.ts';
 import { refusalText, refusedFields } from './refused-fields.ts';
 
 /** A longer request, in characters, is not kept until it is accepted, and so not sent once more. */
