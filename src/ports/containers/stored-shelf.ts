@@ -39,6 +39,7 @@ const MAX_LISTED = 10_000;
 export class StoredShelf implements ContainerShelf {
   readonly isDurable = true;
   private readonly store: FileStore;
+  private lastPutAt = 0;
 
   constructor(store: FileStore) {
     this.store = store;
@@ -91,7 +92,9 @@ export class StoredShelf implements ContainerShelf {
   ): Promise<ContainerFile> {
     const { scope, id } = key;
     const older = (await this.listStored(scope, id)).filter(({ filename }) => filename === name);
-    const about = { id: newObjectId('file'), createdAt: Date.now(), purpose: id, filename: name };
+    // Files of one millisecond would be in the order of their ids.
+    this.lastPutAt = Math.max(Date.now(), this.lastPutAt + 1);
+    const about = { id: newObjectId('file'), createdAt: this.lastPutAt, purpose: id, filename: name };
     const besides = sumFileUsage([...older, ...(await this.listStored(scope, RECORD))]);
     const room = maxBytes + besides.bytes;
     const stored = await this.putStored(scope, { ...about, content, contentType: source, maxBytes: room });

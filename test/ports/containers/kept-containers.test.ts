@@ -41,6 +41,19 @@ describe.each([
     await kept.close();
   });
 
+  it('[E-01] list files in the order in which they were written, within one millisecond too', async () => {
+    const { kept, run, names } = setUp(storage());
+    const now = jest.spyOn(Date, 'now').mockReturnValue(Date.now());
+    try {
+      const all = ['c', 'a', 'd', 'b', 'f', 'e'];
+      await run('cntr_a', all.map((name) => `write('${name}', 'x');`).join(''));
+      expect(await names('cntr_a')).toEqual(all);
+    } finally {
+      now.mockRestore();
+      await kept.close();
+    }
+  });
+
   it('[E-01] give a process that begins anew the files of the one that made way', async () => {
     const { kept, run } = setUp({ ...storage(), max: 1 });
     await run('cntr_a', "write('a.txt', 'kept'); x = 1");
