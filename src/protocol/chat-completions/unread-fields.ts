@@ -16,7 +16,10 @@ const CHUNK_FIELDS: ReadonlySet<string> = new Set([
   ...['generation_id', 'response_id', 'inference_id', 'trace_id', 'databricks_request_id', 'openrouter_metadata'],
   ...['stats', 'model_info', 'runtime', 'model_version', 'created_at', '__verbose', 'generation_settings', 'sglext'],
   ...['_hidden_params', 'hook_results', 'vllm_xargs', 'routed_experts', 'tgi', 'helicone', 'content_filter'],
-  ...['note', 'moderation_level', 'amazon-bedrock-guardrailAction'],
+  ...['note', 'moderation_level', 'amazon-bedrock-guardrailAction', 'sla_metrics', 'prompt_progress', 'is_safe'],
+  ...['output_sensitive_type', 'input_sensitive_type', 'output_sensitive', 'input_sensitive', 'output_sensitive_int'],
+  ...['input_sensitive_int', 'base_resp', 'ban_round'],
+  ...['total_duration', 'load_duration', 'prompt_eval_count', 'prompt_eval_duration', 'eval_count', 'eval_duration'],
   // Echoes of the request.
   ...['seed', 'temperature', 'top_p', 'stream_options'],
 ]);
@@ -32,6 +35,8 @@ const CHOICE_FIELDS: ReadonlySet<string> = new Set([
     'finish_details',
     'routed_experts',
     'moderation_hit_type',
+    'hidden_states',
+    'flag',
   ],
 ]);
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set([
@@ -72,25 +77,8 @@ export class UnreadFields {
   }
 
   private addUnknown(place: string, fields: JsonObject, known: ReadonlySet<string>): void {
-    for (const name in fields) {
-      const value = fields[name];
-      if (!known.has(name) && !isBlankValue(value) && !isMeasure(value)) this.add(place + toPrintable(name));
-    }
+    for (const name in fields) if (!known.has(name) && !isBlankValue(fields[name])) this.add(place + toPrintable(name));
   }
-}
-
-/** Members of a list or object that are looked at. */
-const MAX_MEMBERS = 64;
-
-/** Whether the value is numbers and nothing else: counts and times, of which servers have many names. */
-function isMeasure(value: unknown, depth = 0): boolean {
-  if (typeof value !== 'object' || value === null) return typeof value !== 'string';
-  return (
-    depth < MAX_DEPTH &&
-    Object.values(value)
-      .slice(0, MAX_MEMBERS)
-      .every((each) => isMeasure(each, depth + 1))
-  );
 }
 
 /** Names in nested values. */

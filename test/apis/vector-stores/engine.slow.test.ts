@@ -76,7 +76,7 @@ describe.each(engineDatabases)('indexing over $name', ({ name, describe: describ
     }
 
     async function add({ vectorStores }: Node, count: number): Promise<readonly string[]> {
-      const ids = Array.from({ length: count }, (_, at) => `file-${queues}-${at}`);
+      const ids = Array.from({ length: count }, (_, at) => `file-${name}-${queues}-${at}`);
       await Promise.all(ids.map(upload));
       const chunking = { maxTokens: 800, overlapTokens: 400 };
       const about = { attributes: {}, chunking, autoChunking: true, createdAt: 1 };

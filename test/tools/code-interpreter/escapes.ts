@@ -378,7 +378,7 @@ O.prototype.toJSON = create_proxy(lambda *_: forged)
   [
     'a stdout of its own',
     py(
-      `import sys\nclass Bad:\n    def write(self, s): raise SystemExit\n    def flush(self): raise KeyboardInterrupt\nsys.stdout = Bad()\n3`,
+      `import sys\nclass Bad:\n    old = sys.stdout\n    def write(self, s):\n        sys.stdout = Bad.old\n        raise SystemExit\n    def flush(self):\n        sys.stdout = Bad.old\n        raise KeyboardInterrupt\nsys.stdout = Bad()\n3`,
     ),
     /^3$/,
   ],
