@@ -58,6 +58,8 @@ const LATE = /ran longer than 1500 ms/;
 const MEMORY =
   /memory|allocation|Invalid (?:array|string|typed array) (?:buffer )?length|Array buffer|crash|ended|lost/i;
 const NEVER_COMES = /waits for something that never comes/;
+/** Whichever of its limits it meets first. */
+const LATE_OR_LARGE = new RegExp(`${LATE.source}|${MEMORY.source}`);
 
 /** Code, what the model is told of it, and how many calls it may have made. */
 const ATTACKS: readonly (readonly [kind: string, code: string, result: RegExp])[] = [
@@ -67,16 +69,11 @@ const ATTACKS: readonly (readonly [kind: string, code: string, result: RegExp])[
     LATE,
   ],
   ['a loop in a finally', 'try { throw 1 } finally { for (;;) {} }', LATE],
-  // Whichever of its limits it meets first.
-  [
-    'promises without end',
-    'const go = () => Promise.resolve().then(go); await go();',
-    new RegExp(`${LATE.source}|${MEMORY.source}`),
-  ],
+  ['promises without end', 'const go = () => Promise.resolve().then(go); await go();', LATE_OR_LARGE],
   [
     'promises without end, which nobody waits for',
     "const go = () => Promise.resolve().then(go); go(); text('out');",
-    LATE,
+    LATE_OR_LARGE,
   ],
   ['timers without end', 'const go = () => setTimeout(go, 1e9); go(); await new Promise(() => {});', LATE],
   ['timers that fill the memory', 'for (;;) setTimeout(() => {}, 1, new Array(1e4).fill(7));', MEMORY],
