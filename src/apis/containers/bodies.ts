@@ -2,6 +2,7 @@
 
 import type { NewContainer } from '../../ports/containers/container.ts';
 import type { ContainerBounds } from '../../ports/containers/container-bounds.ts';
+import { MAX_DOMAINS } from '../../ports/containers/container-terms.ts';
 import { MEMORY_LIMITS, readWishes } from '../../ports/containers/container-wishes.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
@@ -11,7 +12,6 @@ import type { JsonObject } from '../../protocol/record.ts';
 import { invalid, refuseLong } from '../../protocol/responses/invalid.ts';
 
 const MAX_NAME_LENGTH = 256;
-const MAX_DOMAINS = 100;
 const MAX_DOMAIN_LENGTH = 253;
 /** Files and skills that one request may name. */
 const MAX_NAMED = 100;

@@ -1,12 +1,14 @@
 /** Whether a runtime keeps to what a client demands of a container: what nothing keeps to is refused. */
 import { ApiError } from '../../protocol/errors.ts';
 import { quoteId } from '../../protocol/ids.ts';
+import { invalidField } from '../../protocol/responses/invalid.ts';
 import type { CodeRuntime, ContainerTerms } from '../hosted-tools/code-runtime.ts';
 import { type ContainerRecord, MEMORY_BYTES, type NewContainer } from './container.ts';
 
 type Demands = Pick<NewContainer, 'memoryLimit' | 'networkPolicy'>;
 
-const MAX_DOMAINS = 100;
+/** Domains of one allow list. */
+export const MAX_DOMAINS = 100;
 /** Whose last part cannot be read as a number: no URL parser takes it for an address. */
 const DOMAIN = /^(?=.{1,253}$)(?:[a-z0-9_-]{1,63}\.)+[a-z][a-z0-9-]{0,62}$/;
 
@@ -30,17 +32,11 @@ export function checkTerms(runtime: CodeRuntime, { memoryLimit, networkPolicy }:
 
 function checkDomains(domains: readonly string[], { mayReach }: CodeRuntime, at: string): void {
   if (domains.length === 0 || domains.length > MAX_DOMAINS)
-    throw new ApiError('invalid_value', `Invalid '${at}': it must have 1 to ${MAX_DOMAINS} domains.`, { param: at });
+    throw invalidField(at, `it must have 1 to ${MAX_DOMAINS} domains`);
   for (const [index, domain] of domains.entries()) {
     const param = `${at}[${index}]`;
-    if (!DOMAIN.test(domain))
-      throw new ApiError('invalid_value', `Invalid '${param}': a domain is expected, such as 'example.com'.`, {
-        param,
-      });
-    if (mayReach && !mayReach(domain))
-      throw new ApiError('invalid_value', `Invalid '${param}': this server does not open ${quoteId(domain)}.`, {
-        param,
-      });
+    if (!DOMAIN.test(domain)) throw invalidField(param, "a domain is expected, such as 'example.com'");
+    if (mayReach && !mayReach(domain)) throw invalidField(param, `this server does not open ${quoteId(domain)}`);
   }
 }
 

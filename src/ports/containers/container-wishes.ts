@@ -5,9 +5,6 @@ import { invalidField } from '../../protocol/responses/invalid.ts';
 import type { MemoryLimit, NetworkPolicy } from './container.ts';
 import type { ContainerWishes } from './containers.ts';
 
-/** The wish of a request that says nothing of a network: a container that it continues must not have one either. */
-export const NO_NETWORK: ContainerWishes = { networkPolicy: { type: 'disabled' } };
-
 /** OpenAI's amounts of memory. */
 export const MEMORY_LIMITS: readonly MemoryLimit[] = ['1g', '4g', '16g', '64g'];
 
@@ -27,6 +24,11 @@ export function readWishes({ memory_limit, network_policy }: JsonObject, at = ''
     throw invalidField(`${at}memory_limit`, `expected one of ${MEMORY_LIMITS.map((limit) => `'${limit}'`).join(', ')}`);
   const networkPolicy = readNetworkPolicy(network_policy);
   return { ...(memoryLimit ? { memoryLimit } : {}), ...(networkPolicy ? { networkPolicy } : {}) };
+}
+
+/** The same of a request for a container of its own: where it says nothing of a network, the one that it continues must not have one either. */
+export function readOwnWishes(fields: JsonObject): ContainerWishes {
+  return { networkPolicy: { type: 'disabled' }, ...readWishes(fields) };
 }
 
 function readNetworkPolicy(policy: unknown): NetworkPolicy | undefined {

@@ -2,7 +2,7 @@
 
 import { containerExpired } from '../../ports/containers/container-errors.ts';
 import { checkTerms } from '../../ports/containers/container-terms.ts';
-import { NO_NETWORK, readWishes } from '../../ports/containers/container-wishes.ts';
+import { readOwnWishes, readWishes } from '../../ports/containers/container-wishes.ts';
 import {
   type SharedContainersOptions,
   shareContainers,
@@ -83,7 +83,7 @@ export function codeInterpreter(options: CodeInterpreterOptions = {}): ToolProvi
     async call({ scope, workspace, settings, arguments: { code } }, signal) {
       if (!workspace) throw new Error('There is no container for the code.');
       const key = { scope, id: workspace.container };
-      const wishes = isRecord(settings?.container) ? { ...NO_NETWORK, ...readWishes(settings.container) } : {};
+      const wishes = isRecord(settings?.container) ? readOwnWishes(settings.container) : {};
       const run = await containers.run(key, String(code), workspace.files(), signal, wishes);
       const isStateLost = run.fresh && (workspace.used || workspaces.has(workspace));
       workspaces.add(workspace);

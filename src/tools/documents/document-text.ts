@@ -6,7 +6,7 @@ import { BUILD_FOLDER } from '../../ports/host/package-files.cjs';
 import { JobError, JobProcesses } from '../../ports/processes/job-processes.ts';
 import { limitScope } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { plainFileName } from '../../protocol/printable.ts';
+import { visibleText } from '../../protocol/printable.ts';
 import { DocumentError, type DocumentJob, type DocumentResult } from './reading/document-job.ts';
 import { documentKind } from './reading/document-kind.ts';
 import { decodeText } from './reading/plain-text.ts';
@@ -101,7 +101,7 @@ const MAX_NAME_LENGTH = 100;
 const RETRY = { headers: { 'retry-after': '5' } };
 
 function toApiError(error: unknown, filename: string): unknown {
-  const subject = `The file '${plainFileName(filename.slice(0, MAX_NAME_LENGTH))}'`;
+  const subject = `The file '${visibleText(filename.slice(0, MAX_NAME_LENGTH))}'`;
   if (error instanceof DocumentError) {
     const { code, reason, missing } = error;
     const advice = missing && `Install what reads such documents: npm install ${missing}`;

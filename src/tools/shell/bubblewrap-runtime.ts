@@ -236,9 +236,8 @@ function proxyVariables(authorities: string | undefined): Readonly<Record<string
 class ShellContainer implements CodeContainer {
   private readonly process: SandboxProcess;
   private readonly limits: ShellLimits;
-  private readonly enqueue = serialQueue();
-
   private readonly proxy: NetworkProxy | undefined;
+  private readonly enqueue = serialQueue();
 
   constructor(process: SandboxProcess, limits: ShellLimits, proxy?: NetworkProxy) {
     this.process = process;

@@ -3,7 +3,7 @@
 import type { ContainerFile, NetworkPolicy } from '../../ports/containers/container.ts';
 import { containerExpired } from '../../ports/containers/container-errors.ts';
 import { checkTerms } from '../../ports/containers/container-terms.ts';
-import { NO_NETWORK, readWishes } from '../../ports/containers/container-wishes.ts';
+import { readOwnWishes, readWishes } from '../../ports/containers/container-wishes.ts';
 import type { ContainerWishes } from '../../ports/containers/containers.ts';
 import {
   type SharedContainersOptions,
@@ -224,7 +224,7 @@ function checkEnvironment(environment: unknown, param: string): asserts environm
 /** A container that a request names has terms of its own. */
 function wishesIn(environment: unknown): ContainerWishes {
   const isAuto = isRecord(environment) && environment.type === 'container_auto';
-  return isAuto ? { ...NO_NETWORK, ...readWishes(environment) } : {};
+  return isAuto ? readOwnWishes(environment) : {};
 }
 
 function networkLines(policy: NetworkPolicy | undefined): readonly string[] {
