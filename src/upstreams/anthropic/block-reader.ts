@@ -146,7 +146,7 @@ function openBlock(block: JsonObject, seen: Seen, events: ModelEvent[]): OpenBlo
         stop(into) {
           emit(pieces.settle(), into);
           if (streamed || !isRecord(input) || Object.keys(input).length === 0) return;
-          into.push({ type: 'tool-call-delta', call, arguments: exactText(input) });
+          emit(exactText(input), into);
         },
       };
     }

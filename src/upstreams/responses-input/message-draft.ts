@@ -15,17 +15,6 @@ export interface OpenMessage<Role extends string, Part> {
   readonly content: Part[];
 }
 
-/** What is known of the calls whose results have not been given yet, all of one model call. */
-interface OpenCalls {
-  readonly modelCall: string | undefined;
-  /** Whether an output of them has come: if the model call is unknown, further calls are not of it, and words are not either. */
-  readonly isAnswered: boolean;
-  /** Whether one of them holds its output itself: if the model call is unknown, words are not of it. */
-  readonly holdsOutput: boolean;
-}
-
-const NO_CALLS: OpenCalls = { modelCall: undefined, isAnswered: false, holdsOutput: false };
-
 /** A conversation that is being written, in the parts of one API. */
 export abstract class MessageDraft<Role extends string, Part> {
   readonly messages: OpenMessage<Role | 'user' | 'assistant', Part>[] = [];
@@ -33,7 +22,12 @@ export abstract class MessageDraft<Role extends string, Part> {
   protected readonly ids: CallIds = callIds('word');
   private readonly results: Part[] = [];
   private readonly resultRole: Role | 'user';
-  private calls: OpenCalls = NO_CALLS;
+  /** The model call of the calls whose results have not been given yet. */
+  private modelCall: string | undefined = undefined;
+  /** Whether an output of them has come: if the model call is unknown, further calls are not of it, and words are not either. */
+  private isAnswered = false;
+  /** Whether one of them holds its output itself: if the model call is unknown, words are not of it. */
+  private holdsOutput = false;
 
   /** `resultRole` is whose message has the results of tools. */
   constructor(resultRole: Role | 'user') {
@@ -53,12 +47,8 @@ export abstract class MessageDraft<Role extends string, Part> {
       if (call && isUnreadable(call.arguments)) skipped(item);
       if (call) this.addCall(item, call);
       else if (!answers.has(item) && !this.addMessage(item)) skipped(item);
-      const { modelCall, isAnswered, holdsOutput } = this.calls;
-      this.calls = {
-        modelCall,
-        isAnswered: isAnswered || answers.has(item),
-        holdsOutput: holdsOutput || (call !== undefined && !outputs.has(item)),
-      };
+      this.isAnswered ||= answers.has(item);
+      this.holdsOutput ||= call !== undefined && !outputs.has(item);
     }
     this.giveResults();
   }
@@ -81,7 +71,7 @@ export abstract class MessageDraft<Role extends string, Part> {
   /** Text that follows tool calls in the same model answer stays with them; later text follows their results. */
   protected addAnswer(item: Item, parts: readonly Part[]): void {
     const modelCall = modelCallOfItem(String(item.id));
-    const followsResults = modelCall === undefined && this.calls.holdsOutput;
+    const followsResults = modelCall === undefined && this.holdsOutput;
     if (this.startsNewMessage(modelCall) || followsResults) this.giveResults();
     this.add('assistant', parts);
   }
@@ -93,7 +83,7 @@ export abstract class MessageDraft<Role extends string, Part> {
     const [part, result] = this.callParts(this.ids(String(call.id ?? item.id)), call);
     this.add('assistant', [part]);
     this.results.push(result);
-    this.calls = { ...this.calls, modelCall };
+    this.modelCall = modelCall;
   }
 
   private addMessage(item: Item): boolean {
@@ -113,12 +103,14 @@ export abstract class MessageDraft<Role extends string, Part> {
 
   /** Whether an item of this model call is not of the message that made the last tool calls. */
   private startsNewMessage(modelCall: string | undefined): boolean {
-    return modelCall !== this.calls.modelCall || (modelCall === undefined && this.calls.isAnswered);
+    return modelCall !== this.modelCall || (modelCall === undefined && this.isAnswered);
   }
 
   private giveResults(): void {
     this.add(this.resultRole, this.results.splice(0));
-    this.calls = NO_CALLS;
+    this.modelCall = undefined;
+    this.isAnswered = false;
+    this.holdsOutput = false;
   }
 
   private add(role: Role | 'user' | 'assistant', parts: readonly Part[]): void {
