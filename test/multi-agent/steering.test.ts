@@ -41,6 +41,23 @@ async function itemOf({ next }: Client, agent: string, ...types: readonly string
 // The cast: what these events are.
 const ended = async ({ next }: Client) => (await next(...ENDS)) as Ended;
 
+/** Steers a response whose agent waits for the client, who is told to answer first, and does so in the next response. */
+async function steeredAndAnswered(client: Client) {
+  create(client);
+  const { response } = (await client.next('response.created')) as Ended;
+  const asked = await itemOf(client, CHILD, 'function_call');
+  steer(client, response.id);
+  const first = await ended(client);
+  const pending = await client.next('response.steer.pending', ...ENDS);
+  expect([first.response.status, pending.type]).toEqual(['completed', 'response.steer.pending']);
+  const output = { type: 'function_call_output', call_id: asked.call_id, output: 'forty-two' };
+  client.send({
+    ...{ type: 'response.create', model: 'fake-model', tools: [ASK], multi_agent: { enabled: true } },
+    ...{ previous_response_id: response.id, input: [output] },
+  });
+  return { asked, pending, second: await ended(client) };
+}
+
 describe('a response of several agents that is steered', () => {
   it('[E-13] ends while its first agent waits for another that works on, and the next one goes on with the input', async () => {
     const never = new Promise<never>(() => {});
@@ -67,20 +84,8 @@ describe('a response of several agents that is steered', () => {
   it('[E-13] ends at once where all agents wait for the client, who is told to answer first', async () => {
     await withAgents({ [ROOT]: delegating, [CHILD]: asking }, (app: AgentsApp) =>
       connected(app, async (client) => {
-        create(client);
-        const { response } = (await client.next('response.created')) as Ended;
-        const asked = await itemOf(client, CHILD, 'function_call');
-        steer(client, response.id);
-        const first = await ended(client);
-        const pending = await client.next('response.steer.pending', ...ENDS);
-        expect([first.response.status, pending.type]).toEqual(['completed', 'response.steer.pending']);
+        const { asked, pending, second } = await steeredAndAnswered(client);
         expect(pending.required_input).toMatchObject([{ call_id: asked.call_id }]);
-        const output = { type: 'function_call_output', call_id: asked.call_id, output: 'forty-two' };
-        client.send({
-          ...{ type: 'response.create', model: 'fake-model', tools: [ASK], multi_agent: { enabled: true } },
-          ...{ previous_response_id: response.id, input: [output] },
-        });
-        const second = await ended(client);
         expect([second.response.status, JSON.stringify(app.asked.at(-1))]).toEqual([
           'completed',
           expect.stringContaining('In French.'),
@@ -96,19 +101,7 @@ describe('a response of several agents that is steered', () => {
     const scripts = { [ROOT]: both, [CHILD]: asking, '/root/worker': () => never };
     await withAgents(scripts, (app: AgentsApp) =>
       connected(app, async (client) => {
-        create(client);
-        const { response } = (await client.next('response.created')) as Ended;
-        const asked = await itemOf(client, CHILD, 'function_call');
-        steer(client, response.id);
-        const first = await ended(client);
-        const pending = await client.next('response.steer.pending', ...ENDS);
-        expect([first.response.status, pending.type]).toEqual(['completed', 'response.steer.pending']);
-        const output = { type: 'function_call_output', call_id: asked.call_id, output: 'forty-two' };
-        client.send({
-          ...{ type: 'response.create', model: 'fake-model', tools: [ASK], multi_agent: { enabled: true } },
-          ...{ previous_response_id: response.id, input: [output] },
-        });
-        const second = await ended(client);
+        const { second } = await steeredAndAnswered(client);
         const ofChild = second.response.output.filter(({ agent }) => agent?.agent_name === CHILD);
         expect([second.response.status, JSON.stringify(ofChild)]).toEqual([
           'completed',

@@ -27,8 +27,7 @@ export interface LiveResponse {
   /** Encodes them for the requesting client. */
   readonly encoder: Encoder;
   /** As of the prepared turn. */
-  readonly inject?: PreparedTurn['inject'];
-  readonly steer?: PreparedTurn['steer'];
+  readonly agents?: PreparedTurn['agents'];
 }
 
 /** Answers one request. Throws `ApiError` for errors that are sent with a status; later errors are in the answer. */
@@ -90,9 +89,9 @@ async function openTurn(
   // First, since the host's choice of a dialect may throw: nobody would close the turn.
   const encoder = encoderFactory(responseFields(prepared), settings)(request);
   const batches = runTurn(prepared.turn);
-  const { info, inject, steer } = prepared;
+  const { info, agents } = prepared;
   const events = withFirst(await batches.next(), batches);
-  return { id: info.responseId, events, encoder, ...(inject && steer ? { inject, steer } : {}) };
+  return { id: info.responseId, events, encoder, ...(agents ? { agents } : {}) };
 }
 
 /** A turn that runs in the background, and the encoding of its events for each reader. Throws `ApiError`. */

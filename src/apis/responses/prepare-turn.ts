@@ -26,10 +26,8 @@ export interface PreparedTurn extends ResponseStart {
   /** Which fields of an item the client is shown. */
   readonly presentItem: PresentItem;
   readonly turn: Turn;
-  /** Takes the client's answers to calls of a response with several agents, while it runs; undefined for any other. */
-  readonly inject?: ResponseAgents['inject'];
-  /** Tells its agents that the client has sent input for the next response; likewise. */
-  readonly steer?: ResponseAgents['steer'];
+  /** Take the client's answers to their calls while they work, and are told of its further input; undefined for a response of one agent. */
+  readonly agents?: Pick<ResponseAgents, 'inject' | 'steer'>;
 }
 
 /** Throws `ApiError` for an invalid request; the lifetime ends the turn. */
@@ -101,7 +99,7 @@ export async function prepareTurn(
   if (!resumed) await useAnswers(asked.answers, asked, settings);
   const shown = { ...start, presentItem: itemPresenter(body.include) };
   if (!first || !agents) return { ...shown, turn };
-  return { ...shown, turn: first.join(turn, workspaces), inject: agents.inject, steer: agents.steer };
+  return { ...shown, turn: first.join(turn, workspaces), agents };
 }
 
 /** Returns the value once, and then releases it: a long history can be freed while the model answers. */

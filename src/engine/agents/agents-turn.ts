@@ -11,7 +11,7 @@ import { answeredId, isClientCall } from '../../protocol/tool-calls/kinds.ts';
 import { type Consumer, deliver, type PullStream, pullInTurn, Stage } from '../../streams/pull-stream.ts';
 import { hasLeft } from '../request/endpoint-request.ts';
 import { startState, type TurnState } from '../turn/machine/state.ts';
-import { EVENT_HEARTBEAT, runTurn, type Turn } from '../turn/run-turn.ts';
+import { isComment, runTurn, type Turn } from '../turn/run-turn.ts';
 import type { AgentMail } from '../turn/tool-loop.ts';
 import type { Agent, AgentLetter, AgentRunner, AgentStatus, AgentTree } from './agent-tree.ts';
 
@@ -429,8 +429,9 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
       // A client that does not read is not silent itself.
       if (!this.consumer) return;
       const count = this.heartbeats + 1;
-      const isComment = this.turn.heartbeatComments && count % EVENT_HEARTBEAT !== 0;
-      this.put([isComment ? { type: 'heartbeat' } : { type: 'keepalive', sequence: this.sequence++ }]);
+      this.put([
+        isComment(this.turn, count) ? { type: 'heartbeat' } : { type: 'keepalive', sequence: this.sequence++ },
+      ]);
       this.heartbeats = count;
     }, intervalMs).unref();
   }

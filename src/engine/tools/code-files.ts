@@ -3,7 +3,7 @@
 import type { ToolFile } from '../../ports/tool-provider.ts';
 import { decodeFileData } from '../../protocol/file-data.ts';
 import type { Item } from '../../protocol/items.ts';
-import { plainFileName } from '../../protocol/printable.ts';
+import { visibleText } from '../../protocol/printable.ts';
 import { type JsonObject, recordsIn } from '../../protocol/record.ts';
 
 /** The files, oldest first. */
@@ -86,7 +86,7 @@ function isFilePart(part: JsonObject): part is FilePart {
 /** The name of a client's file in a container: without folders, and without path traversal. */
 export function containerFileName(filename: unknown): string {
   const name = typeof filename === 'string' ? (filename.split(/[\\/]/).at(-1) ?? '') : '';
-  const plain = lastBytes(plainFileName(name));
+  const plain = lastBytes(visibleText(name));
   return /^\.*$/.test(plain) ? 'file' : plain;
 }
 

@@ -19,7 +19,12 @@ import { isCutOff, startState, type TurnPlan, type TurnState } from './machine/s
 import { type Inputs, type Loop, modelOutput, turnRounds } from './tool-loop.ts';
 
 /** The last of this many heartbeats in a row is an event, since some clients' idle timers do not see comments. */
-export const EVENT_HEARTBEAT = 4;
+const EVENT_HEARTBEAT = 4;
+
+/** Whether the heartbeat of this number, counted from 1 since the last event, is a comment. */
+export function isComment({ heartbeatComments }: Pick<Turn, 'heartbeatComments'>, count: number): boolean {
+  return heartbeatComments && count % EVENT_HEARTBEAT !== 0;
+}
 
 /** The compaction that a client requested. */
 export interface TurnCompaction {
@@ -95,7 +100,7 @@ class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readon
     const { started } = this.state;
     if (!('count' in input)) this.advance(started ? input : [{ type: 'start' }, ...input]);
     else if (!started) this.advance([{ type: 'start' }]);
-    else if (this.turn.heartbeatComments && input.count % EVENT_HEARTBEAT !== 0) this.emit([{ type: 'heartbeat' }]);
+    else if (isComment(this.turn, input.count)) this.emit([{ type: 'heartbeat' }]);
     else this.advance([{ type: 'keepalive' }]);
   }
 

@@ -3,7 +3,7 @@ import type { TextReader } from '../../ports/files/text-reader.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { decodeFileData } from '../../protocol/file-data.ts';
-import { plainFileName } from '../../protocol/printable.ts';
+import { visibleText } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { imageType, readPlainText } from './upload-parts.ts';
 import { MAX_FILES, requestTooLarge, type Upload } from './upload-reader.ts';
@@ -38,7 +38,7 @@ export class InlineTexts {
    */
   async of(file: Readable, param: string): Promise<string | undefined> {
     const text = readPlainText(file) ?? (await this.read(file, param));
-    return text === undefined ? undefined : `[The file '${plainFileName(file.file.filename)}':]\n\n${text}`;
+    return text === undefined ? undefined : `[The file '${visibleText(file.file.filename)}':]\n\n${text}`;
   }
 
   /** The same for a file that the part contains; undefined without a reader of documents. */

@@ -2,7 +2,7 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { decodeUtf8 } from '../../protocol/file-data.ts';
 import { quoteId } from '../../protocol/ids.ts';
-import { plainFileName } from '../../protocol/printable.ts';
+import { visibleText } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { Upload } from './upload-reader.ts';
 
@@ -27,7 +27,7 @@ type Attachment = Pick<Upload, 'content'> & { readonly file: Pick<Upload['file']
 
 /** The file as a part, with its content as a data URL. */
 export function filePart(upload: Attachment, filename?: unknown): JsonObject {
-  const name = (typeof filename === 'string' && plainFileName(filename)) || upload.file.filename;
+  const name = (typeof filename === 'string' && visibleText(filename)) || upload.file.filename;
   const data = `data:${detectContentType(upload)};base64,${upload.content.toString('base64')}`;
   return { type: 'input_file', filename: name, file_data: data };
 }

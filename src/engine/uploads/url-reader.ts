@@ -3,7 +3,7 @@ import type { FileFetcher } from '../../ports/files/file-fetcher.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { limitScope } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { plainFileName } from '../../protocol/printable.ts';
+import { visibleText } from '../../protocol/printable.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { requestTooLarge, type Upload } from './upload-reader.ts';
 
@@ -64,7 +64,7 @@ export class UrlReader {
     const content = await this.readBody(response, param);
     const contentType = response.headers.get('content-type')?.split(';')[0]?.trim();
     const path = URL.canParse(url) ? new URL(url).pathname : '';
-    const filename = plainFileName(path.slice(path.lastIndexOf('/') + 1)) || 'file';
+    const filename = visibleText(path.slice(path.lastIndexOf('/') + 1)) || 'file';
     return { file: { filename, contentType, bytes: content.length }, content };
   }
 

@@ -27,17 +27,17 @@ export function isInjectable({ headers }: IncomingMessage, multiAgent: MultiAgen
 
 /** The running responses of one connection. */
 export class Injection {
-  private readonly running = new Map<string, Pick<LiveResponse, 'inject' | 'steer'>>();
+  private readonly running = new Map<string, LiveResponse['agents']>();
   private readonly ended = new Set<string>();
 
   /** From now on it takes answers. */
-  begin({ id, inject, steer }: LiveResponse): void {
-    this.running.set(id, { ...(inject ? { inject } : {}), ...(steer ? { steer } : {}) });
+  begin({ id, agents }: LiveResponse): void {
+    this.running.set(id, agents);
   }
 
   /** Tells the agents of a running response that the client has sent input for the next one. */
   steer(id: string): void {
-    this.running.get(id)?.steer?.();
+    this.running.get(id)?.steer();
   }
 
   /** From now on it takes none. */
@@ -50,12 +50,12 @@ export class Injection {
 
   /** The event, or the error, that says why the input was not taken; undefined if it was. Rejects with `ApiError` as guards do. */
   async inject({ injected, input }: InjectMessage): Promise<JsonObject | ApiError | undefined> {
-    const inject = this.running.get(injected)?.inject;
+    const agents = this.running.get(injected);
     const items = outputsIn(input);
     if (items instanceof ApiError) return items;
-    const failure = await inject?.(items);
+    const failure = await agents?.inject(items);
     if (failure instanceof ApiError) return failure;
-    if (inject && failure === undefined) return undefined;
+    if (agents && failure === undefined) return undefined;
     const isOver = failure !== undefined || this.running.has(injected) || this.ended.has(injected);
     const id = toPrintableId(injected);
     const error = isOver
