@@ -1,6 +1,6 @@
 /** Ids of responses and items: 128 random bits, and an item's id leads to the response that holds it. */
 import { hash, randomFillSync } from 'node:crypto';
-import { plainFileName } from './printable.ts';
+import { visibleText } from './printable.ts';
 import { isRecord } from './record.ts';
 
 const POOL_BYTES = 4096;
@@ -42,7 +42,7 @@ const PRINTED_ID_LENGTH = 100;
 export function toPrintableId(id: unknown): string {
   const text = typeof id === 'string' ? id : typeof id;
   const cut = text.length > PRINTED_ID_LENGTH ? `${text.slice(0, PRINTED_ID_LENGTH)}…` : text;
-  return plainFileName(cut);
+  return visibleText(cut);
 }
 
 /** The same in quotes. */

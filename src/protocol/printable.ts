@@ -37,9 +37,9 @@ export function toWellFormed(text: string): string {
 const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
 
 /**
- * A file's name without what makes it look like another, or like further lines of a prompt or a log: control characters,
+ * A name or id without what makes it look like another, or like further lines of a prompt or a log: control characters,
  * ends of lines, and marks that turn the direction of the text.
  */
-export function plainFileName(name: string): string {
+export function visibleText(name: string): string {
   return toWellFormed(name.replace(HIDDEN, ''));
 }

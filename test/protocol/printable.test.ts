@@ -1,6 +1,6 @@
 /** Names that others chose, as hosts, models and users see them. */
 import { quoteId } from '../../src/protocol/ids.ts';
-import { plainFileName } from '../../src/protocol/printable.ts';
+import { visibleText } from '../../src/protocol/printable.ts';
 
 it.each([
   ['__proto__', '__proto__'],
@@ -11,7 +11,7 @@ it.each([
   ['Übung \ud83d\ude00 日本.md', 'Übung \ud83d\ude00 日本.md'],
   ['half \ud83d', 'half \ufffd'],
 ])('[G-13] a file called %j is shown as %j', (name, shown) => {
-  expect(plainFileName(name)).toBe(shown);
+  expect(visibleText(name)).toBe(shown);
 });
 
 it.each([

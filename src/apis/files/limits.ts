@@ -1,5 +1,5 @@
 /** The limits of uploaded files. */
-import { checkOptions, milliseconds, type OptionCheck } from '../../ports/host/options-check.ts';
+import { amountChecks, checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
 import { definedFields } from '../../protocol/record.ts';
 
 /** What a tenant may keep, and an upload may hold; sizes are bytes, times are milliseconds. `undefined` means the default. */
@@ -42,8 +42,6 @@ const amount: OptionCheck = (value) => (typeof value === 'number' && value > 0) 
 
 /** The limits with their defaults. Throws a `TypeError` that names the invalid one. */
 export function fileLimits(owner: string, given: FileQuota = {}): FileLimits {
-  const names = Object.keys(DEFAULTS);
-  const checks = names.map((name) => [name, name.endsWith('Ms') ? milliseconds : amount] as const);
-  checkOptions(`${owner}: quota`, given, Object.fromEntries(checks));
+  checkOptions(`${owner}: quota`, given, amountChecks(DEFAULTS, amount));
   return { ...DEFAULTS, ...definedFields(given) };
 }

@@ -2,7 +2,7 @@
 import type { FileDetails } from '../../ports/files/file-store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { toPrintableId } from '../../protocol/ids.ts';
-import { plainFileName } from '../../protocol/printable.ts';
+import { visibleText } from '../../protocol/printable.ts';
 import { invalidField } from '../../protocol/responses/invalid.ts';
 import type { IncomingFile } from '../endpoint/forms/upload-form.ts';
 import type { FileLimits } from './limits.ts';
@@ -33,7 +33,7 @@ export function uploadDetails(file: IncomingFile, createdAt: number, { nameLengt
   }
   return {
     // Well-formed, because model servers and clients refuse JSON with half a surrogate pair, which a name in UTF-16 may have.
-    filename: plainFileName(filename) || 'file',
+    filename: visibleText(filename) || 'file',
     purpose,
     ...(/^[\w.+-]{1,64}\/[\w.+-]{1,64}$/.test(contentType) ? { contentType } : {}),
     ...(seconds === undefined ? {} : { expiresAt: createdAt + seconds * 1000 }),

@@ -123,18 +123,22 @@ class PermittedAnswer {
     if (type !== 'message_delta' && type !== 'message_stop') return [data];
     this.ends.push(event);
     // Nothing is to be said of a message that obeys, but what the server says.
-    return this.usages.length === 0 && this.refused.length === 0 ? [data] : [];
+    return this.hasObeyed ? [data] : [];
+  }
+
+  /** Whether nothing has been left out so far, in this round or one before. */
+  private get hasObeyed(): boolean {
+    return this.usages.length === 0 && this.refused.length === 0;
   }
 
   /** What follows the events of a round: the end of the message, if it is over. */
   endEvents(round: number): readonly string[] {
-    const { ends } = this;
+    const { ends, hasObeyed } = this;
     const stop = ends.map(({ delta }) => (isRecord(delta) ? delta.stop_reason : undefined)).find(Boolean);
-    const wasPassedOn = this.usages.length === 0 && this.refused.length === 0;
     const usage = ends.map((event) => event.usage).find(isRecord) ?? {};
     const reason = this.endRound(stop, round);
     this.usages.push({ ...(isRecord(this.message.usage) ? this.message.usage : {}), ...usage });
-    if (wasPassedOn || this.isAskedAgain) return [];
+    if (hasObeyed || this.isAskedAgain) return [];
     return ends.map((event) => {
       if (event.type !== 'message_delta') return JSON.stringify(event);
       const delta = { ...(isRecord(event.delta) ? event.delta : {}), stop_reason: reason };
@@ -152,7 +156,7 @@ class PermittedAnswer {
       if (this.take(block, this.blocks.length)) this.shownBlocks.push(block);
       this.blocks.push(block);
     }
-    const hasObeyed = this.usages.length === 0 && this.refused.length === 0;
+    const { hasObeyed } = this;
     this.usages.push(isRecord(message.usage) ? message.usage : {});
     const reason = this.endRound(message.stop_reason, round);
     if (this.isAskedAgain) return [];

@@ -239,27 +239,27 @@ async function passOn(
   // The cast: checked when the router was created.
   const answer = await (upstream as Upstream & Required<Pick<Upstream, 'pass'>>).pass(request, call);
   departure.left = undefined;
-  const answerHeaders: Record<string, string> = {};
-  for (const name of ANSWER_HEADERS) {
-    const value = answer.headers[name];
-    if (value !== undefined) answerHeaders[name] = String(value);
-  }
-  answerHeaders['x-request-id'] = requestId;
-  await respond(res, { status: answer.status, headers: answerHeaders, body: '', bytes: answer.body });
+  const answerHeaders = headersNamed(answer.headers, ANSWER_HEADERS);
+  await respond(res, {
+    status: answer.status,
+    headers: { ...answerHeaders, 'x-request-id': requestId },
+    body: '',
+    bytes: answer.body,
+  });
 }
 
-/** What the client says of its body and of the answer. */
-function bodyHeaders({ headers }: NodeRequest): Record<string, string> {
-  const passed: Record<string, string> = {};
-  for (const name of BODY_HEADERS) {
-    const value = headers[name];
-    if (value !== undefined) passed[name] = value;
-  }
-  return passed;
+/** Those of the headers that have one of the names. */
+function headersNamed(
+  headers: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+): Readonly<Record<string, string>> {
+  const named: Record<string, string> = {};
+  for (const name of names) if (headers[name] !== undefined) named[name] = String(headers[name]);
+  return named;
 }
 
 function heldRequest(req: NodeRequest, { bytes, value }: HeldJson, path: string): PassedRequest {
-  const { 'content-length': _, 'content-encoding': __, ...headers } = bodyHeaders(req);
+  const { 'content-length': _, 'content-encoding': __, ...headers } = headersNamed(req.headers, BODY_HEADERS);
   return {
     ...{ method: req.method ?? 'GET', path, headers, body: bytes },
     readModel() {
@@ -275,7 +275,7 @@ function heldRequest(req: NodeRequest, { bytes, value }: HeldJson, path: string)
 
 async function streamedRequest(req: NodeRequest, path: string): Promise<PassedRequest> {
   const { method = 'GET' } = req;
-  const headers = bodyHeaders(req);
+  const headers = headersNamed(req.headers, BODY_HEADERS);
   const isEmpty = req.headers['content-length'] === undefined && req.headers['transfer-encoding'] === undefined;
   if (isEmpty) return { method, path, headers, readModel: () => '' };
   if (req.readableDidRead) throw bodyErrors.otherType();

@@ -52,10 +52,10 @@ export function wholeNumber(min: number, max = Number.POSITIVE_INFINITY): Option
     (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) || `a whole number from ${range}`;
 }
 
-/** A check for each amount of these names: those that end in `Ms` are times for timers, all others positive whole numbers. */
-export function amountChecks(amounts: object): Readonly<Record<string, OptionCheck>> {
+/** A check for each amount of these names: those that end in `Ms` are times for timers, all others what `amount` says. */
+export function amountChecks(amounts: object, amount = positiveInteger): Readonly<Record<string, OptionCheck>> {
   const names = Object.keys(amounts);
-  return Object.fromEntries(names.map((name) => [name, name.endsWith('Ms') ? milliseconds : positiveInteger]));
+  return Object.fromEntries(names.map((name) => [name, name.endsWith('Ms') ? milliseconds : amount]));
 }
 
 /** An object with these methods, such as a port of the host's own making. */

@@ -3,7 +3,7 @@ import type { Entry, ZipFile as ZipArchive } from 'yauzl';
 import type { ZipFile as ZipWriter } from 'yazl';
 import { ApiError } from '../../protocol/errors.ts';
 import { quoteId } from '../../protocol/ids.ts';
-import { plainFileName, toWellFormed } from '../../protocol/printable.ts';
+import { toWellFormed, visibleText } from '../../protocol/printable.ts';
 import { requirePeer } from '../host/peer.ts';
 import { frontMatter } from './front-matter.ts';
 import type { Skill, SkillFile } from './skill-source.ts';
@@ -89,8 +89,8 @@ export function skillIn(given: readonly SkillFile[], limits: BundleLimits, param
   const [main] = mains;
   if (!main || mains.length > 1) throw invalidSkill("It needs exactly one file 'SKILL.md' in its folder.", param);
   const fields = frontMatter(toWellFormed(Buffer.from(main.data).toString()));
-  const name = plainFileName(fields?.get('name') ?? '');
-  const description = plainFileName(fields?.get('description') ?? '');
+  const name = visibleText(fields?.get('name') ?? '');
+  const description = visibleText(fields?.get('description') ?? '');
   if (name === '' || name.length > MAX_NAME_LENGTH)
     throw invalidSkill(
       `The front matter of its SKILL.md needs a 'name' of at most ${MAX_NAME_LENGTH} characters.`,
@@ -187,7 +187,7 @@ async function entryBytes(zip: ZipArchive, entry: Entry): Promise<Uint8Array> {
 /** Throws for a path that may lead out of its folder, or that a system reads in another way. */
 function checkPath(path: string, param: string): void {
   const segments = path.split('/', MAX_DEPTH + 1);
-  const isPlain = path.length <= MAX_PATH_LENGTH && plainFileName(path) === path && !/[\\:]/.test(path);
+  const isPlain = path.length <= MAX_PATH_LENGTH && visibleText(path) === path && !/[\\:]/.test(path);
   const arePlain = segments.every(
     (segment) =>
       segment !== '' && segment !== '.' && segment !== '..' && Buffer.byteLength(segment) <= MAX_SEGMENT_LENGTH,

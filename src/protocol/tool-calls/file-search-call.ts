@@ -1,7 +1,7 @@
 /** A search in the client's files, which this server runs as a tool. */
 import type { FilePassage, FileSearchCallItem, ToolCallResult } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
-import { plainFileName } from '../printable.ts';
+import { visibleText } from '../printable.ts';
 import { isRecord, plainText } from '../record.ts';
 import type { ShownCall, WrittenToolCallKind } from './kind.ts';
 import { toolOutputText } from './results/output-text.ts';
@@ -62,7 +62,7 @@ export function passagesText(results: unknown): string {
     .map(({ file_id: id, filename, text }) => {
       if (typeof id !== 'string') return plainText(text);
       // The mark by which the model cites a file; it is taken out of the answer.
-      const label = plainFileName(plainText(filename))
+      const label = visibleText(plainText(filename))
         .slice(0, LABEL_CHARACTERS)
         .replace(/[【】\s]+/g, ' ')
         .trim();

@@ -43,7 +43,7 @@ export async function prepareChatTools(request: EndpointRequest, settings: Prepa
   const whole = await buildToolset(providers, toolNames(body), signal, note, requested, request);
   const named = [...whole].map(([modelName, entry]) => ({ ...entry, modelName }));
   const allowed = await checkRequested(named, client ?? [], request, note, () => collectGuards(request, settings));
-  const obeying = new Map(allowed.map(({ modelName, ...entry }) => [modelName, entry]));
+  const obeying = new Map(allowed.map((entry) => [entry.modelName, entry]));
   const denied = deniedNames([...whole.values()], [...obeying.values()], toolNames(body));
   const approvalRules = readApprovalRules(obeying, request, settings.approval);
   for (const name of approvalRules.keys()) {
