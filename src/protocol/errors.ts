@@ -160,6 +160,11 @@ export function withResponse(error: unknown, responseId: string | undefined): un
   return error;
 }
 
+/** The model wrote more of something, such as `a response`, than this server takes. */
+export function outputTooLarge(what: string): ApiError {
+  return new ApiError('output_too_large', `The model wrote more than this server's limit for ${what}.`);
+}
+
 /** Keeps an `ApiError` and turns any other error into a `server_error` that reveals no internals to the client. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;

@@ -107,7 +107,8 @@ export class PassThrough implements ChatAnswer, Mapping<ChatBatch, string> {
   /** The frames of chunks, behind what was read from them. */
   private chunkFrames(events: readonly ModelEvent[]): string {
     const { completion } = this;
-    if (!this.order && (completion.isRewritten || events.some(isOfCall)))
+    const isCalling = () => events.some((event) => event.type === 'raw' && event.call !== undefined);
+    if (!this.order && (completion.isRewritten || isCalling()))
       this.order = new ChunkOrder(completion, this.chat.limits);
     if (this.order) {
       const frames = this.order.frames(events);
@@ -127,10 +128,6 @@ export class PassThrough implements ChatAnswer, Mapping<ChatBatch, string> {
     const demandsCall = choice !== undefined && choice !== 'none' && choice !== 'auto';
     if (demandsCall && answer.calls.length === 0 && !answer.isCutOff) chat.call.note(lacksCallNote(chat.callRules));
   }
-}
-
-function isOfCall(event: ModelEvent): boolean {
-  return event.type === 'raw' && event.call !== undefined;
 }
 
 /** The chunks of an answer as the machine orders them: one call after another. All calls are the client's. */

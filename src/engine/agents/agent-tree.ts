@@ -1,7 +1,7 @@
 /** The agents of one response: which there are, what each does, and what they say to each other. */
 
 import type { Item, MultiAgentAction, ToolCallResult } from '../../protocol/items.ts';
-import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
+import { type JsonObject, plainText } from '../../protocol/record.ts';
 import {
   agentNamePart,
   type Fork,
@@ -345,11 +345,6 @@ export class AgentTree {
     const names = [...this.agents.keys()].join(', ');
     return failure(`There is no agent '${plainText(target).slice(0, MAX_TASK)}'. There are: ${names}.`);
   }
-}
-
-/** The names of agents that the items are of. */
-export function agentNames(items: readonly Item[]): ReadonlySet<string> {
-  return new Set(items.flatMap(({ agent }) => (isRecord(agent) ? [plainText(agent.agent_name)] : [])));
 }
 
 function newAgent(name: string, status: AgentStatus): Agent {

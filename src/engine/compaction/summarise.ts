@@ -2,7 +2,7 @@
 
 import type { Limits } from '../../ports/limits.ts';
 import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
-import { ApiError } from '../../protocol/errors.ts';
+import { ApiError, outputTooLarge } from '../../protocol/errors.ts';
 import { NO_USAGE, type Usage } from '../../protocol/events.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
@@ -55,8 +55,7 @@ export async function* summarise(plan: CompactionPlan, settings: SummarySettings
       if (event.type === 'text-delta') summary += event.text;
       else if (event.type === 'usage') used = event;
     }
-    if (summary.length > limits.outputBytes)
-      throw new ApiError('output_too_large', "The model wrote more than this server's limit for a summary.");
+    if (summary.length > limits.outputBytes) throw outputTooLarge('a summary');
   }
   if (summary.trim() === '') throw new ApiError('upstream_error', 'The model wrote no summary of the conversation.');
   const kept = items.slice(start);

@@ -1,5 +1,4 @@
 /** What a program's item carries so that the program can go on in a later request: when it began, sealed with its code. */
-import { hash } from 'node:crypto';
 import type { Sealer } from '../../ports/sealer.ts';
 
 /** Seals and reads the fingerprints of one tenant's programs. */
@@ -40,9 +39,4 @@ const MAX_TIME = 8.64e15;
 export function startTime(fingerprint: string): number | undefined {
   const time = /^\d{1,16}(?=\.)/.exec(fingerprint)?.[0];
   return time === undefined || Number(time) > MAX_TIME ? undefined : Number(time);
-}
-
-/** The seed of the program's random numbers: the same whenever it runs again. */
-export function programSeed(fingerprint: string): string {
-  return hash('sha256', fingerprint);
 }

@@ -1,5 +1,6 @@
 /** The programs of one turn: begins them, gives them what their calls have come to, and repeats what they did in earlier requests. */
 
+import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { ProgramCall, ProgramRuntime, ProgramStep, RunningProgram } from '../../ports/programs/program-runtime.ts';
 import type { Item, OutputItem, ToolCallResult } from '../../protocol/items.ts';
@@ -17,7 +18,7 @@ import {
   type ReadToolName,
   shownArguments,
 } from './call-records.ts';
-import { programSeed, startTime } from './fingerprint.ts';
+import { startTime } from './fingerprint.ts';
 import type { OpenProgram } from './open-programs.ts';
 
 /** What the programs of a turn may use. */
@@ -182,7 +183,7 @@ export class ProgramRuns {
 
   private begin({ fingerprint }: ProgramLog, code: string): Promise<RunningProgram> {
     const { runtime, callable: tools, limits, signal, scope } = this.case;
-    const [startedAt = Date.now(), seed] = [startTime(fingerprint), programSeed(fingerprint)];
+    const [startedAt = Date.now(), seed] = [startTime(fingerprint), hash('sha256', fingerprint)];
     return runtime.begin({ code, tools, startedAt, seed, maxCalls: limits.toolCalls }, signal, scope);
   }
 

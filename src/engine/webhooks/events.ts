@@ -1,6 +1,5 @@
 /** The events that webhooks tell of, and their payload in OpenAI's words. */
 
-import { hash } from 'node:crypto';
 import type { JsonObject } from '../../protocol/record.ts';
 import { unixSeconds } from '../../protocol/reply.ts';
 
@@ -35,11 +34,6 @@ export interface SentEvent {
   readonly type: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
-}
-
-/** The id of the event: always the same, so that receivers know one that arrives twice. */
-export function webhookEventId({ scope, subject, type }: WebhookEvent): string {
-  return `evt_${hash('sha256', JSON.stringify([scope, subject, type])).slice(0, 32)}`;
 }
 
 /** The body that is sent. */

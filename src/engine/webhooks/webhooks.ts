@@ -1,5 +1,6 @@
 /** Tells tenants of the end of their responses and batches: each event is kept, and delivered by the engine until its endpoint has taken it. */
 
+import { hash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { BackgroundEngine, BackgroundWorker, ClaimedRun } from '../../ports/background/background-engine.ts';
 import { notify, type Reports } from '../../ports/hooks.ts';
@@ -21,7 +22,7 @@ import {
   type WebhookEndpoint,
   type WebhookFetcher,
 } from './endpoints.ts';
-import { type SentEvent, type WebhookEvent, webhookEventId, webhookPayload } from './events.ts';
+import { type SentEvent, type WebhookEvent, webhookPayload } from './events.ts';
 import { changeOutbox, findOutbox, type Outbox, putEvent } from './outbox.ts';
 import { nextAttemptMs } from './retry-schedule.ts';
 import { signedHeaders } from './sign.ts';
@@ -108,7 +109,9 @@ class Deliverer implements BackgroundWorker {
   async publish(event: WebhookEvent): Promise<void> {
     const { store, endpoints, sealer } = this.settings;
     const { scope, subject, type } = event;
-    const sent: SentEvent = { id: webhookEventId(event), type, at: Date.now() };
+    // Always the same for an event, so that receivers know one that arrives twice.
+    const id = `evt_${hash('sha256', JSON.stringify([scope, subject, type])).slice(0, 32)}`;
+    const sent: SentEvent = { id, type, at: Date.now() };
     for (const endpoint of await readEndpoints(endpoints, scope)) {
       if (endpoint.events && !endpoint.events.includes(type)) continue;
       if (!isVerified(endpoint, scope, sealer)) {

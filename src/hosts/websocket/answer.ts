@@ -19,7 +19,7 @@ import type { Injection, InjectMessage } from './injection.ts';
 import type { ConnectionMemory } from './memory.ts';
 import type { BadMessage, CreateMessage } from './message.ts';
 import type { SocketWriter } from './socket-writer.ts';
-import { type Followed, refusedSuccessor, type Steering, type SteerMessage } from './steering.ts';
+import type { Followed, Steering, SteerMessage } from './steering.ts';
 
 /** The client that is answered, and the settings. */
 export interface Client {
@@ -55,7 +55,8 @@ export async function answerCreate(client: Client, message: CreateMessage): Prom
         steers: committed,
         onRefused: async (error) => {
           if (client.left.aborted) throw error;
-          await sendSteerEvents(client, steering.fail(committed, message.lane, refusedSuccessor(error)));
+          const failure = { code: 'successor_creation_failed', message: toApiError(error).message };
+          await sendSteerEvents(client, steering.fail(committed, message.lane, failure));
         },
       },
     );

@@ -17,7 +17,7 @@ import {
   type WebSocketOptions,
   webSocketSettings,
 } from './options.ts';
-import { admit, upgradePath, writeReply } from './upgrade.ts';
+import { admit, writeReply } from './upgrade.ts';
 import { WebSocketServer } from './ws.ts';
 
 /** How long clients have to confirm the close, in milliseconds. */
@@ -85,7 +85,7 @@ export function attachResponsesWebSocket(
 
   const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     const refuse = async (error: ApiError) => writeReply(socket, await upgradeRefusal(error, request, core));
-    const requestPath = upgradePath(request);
+    const [requestPath = ''] = (request.url ?? '').split('?', 1);
     if (requestPath !== path)
       return isUnclaimed(requestPath, server, onUpgrade)
         ? refuse(new ApiError('not_found', `Invalid URL (GET ${requestPath})`))

@@ -1,6 +1,6 @@
 /** Input that a client sends for a response that still runs: it ends where that is safe, and another one goes on with the input. */
 import { unforcedChoice } from '../../apis/responses/unforced-choice.ts';
-import { type ApiError, toApiError } from '../../protocol/errors.ts';
+import type { ApiError } from '../../protocol/errors.ts';
 import type { TurnEnd } from '../../protocol/events.ts';
 import { randomSeed, toPrintableId } from '../../protocol/ids.ts';
 import type { OutputItem } from '../../protocol/items.ts';
@@ -195,11 +195,6 @@ function notRunning(id: string): Failure {
     code: 'response_not_found',
     message: `The response '${toPrintableId(id)}' does not run on this connection.`,
   };
-}
-
-/** The successor could not be created. */
-export function refusedSuccessor(error: unknown): Failure {
-  return { code: 'successor_creation_failed', message: toApiError(error).message };
 }
 
 const PARTS: ReadonlySet<unknown> = new Set(['input_text', 'input_image', 'input_file']);

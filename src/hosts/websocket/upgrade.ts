@@ -10,11 +10,6 @@ import type { Reply } from '../../protocol/reply.ts';
 import type { WebSocketRequest } from '../node/host-requests.ts';
 import type { WebSocketSettings } from './options.ts';
 
-/** The path of the request, without its query. */
-export function upgradePath({ url = '' }: IncomingMessage): string {
-  return url.split('?', 1)[0] ?? '';
-}
-
 /** Returns the scope of an admitted client, or the error to answer. Never rejects. */
 export async function admit(
   request: IncomingMessage,

@@ -33,7 +33,8 @@ export function upstreamError(
 ): ApiError {
   const details = errorDetails(body);
   const messages = errorMessages(details);
-  const isMistake = status === 500 && MISTAKES.some((words) => readPart(messages.join('\n')).includes(words));
+  const said = messages.join('\n').slice(0, MAX_READ_LENGTH).toLowerCase();
+  const isMistake = status === 500 && MISTAKES.some((words) => said.includes(words));
   const isModel = messages.some((each) => isUnknownModel(each, status));
   // 529 is one server's own status for being overloaded; clients know 503.
   const knownStatus = status === 529 ? 503 : isErrorStatus(status) ? status : 502;
@@ -87,11 +88,6 @@ const MAX_LOADING_LENGTH = 512;
 
 /** These concern keys, accounts, addresses and rates, whatever their message. */
 const OTHER_STATUSES: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 429]);
-
-/** The part of a message that is searched. */
-function readPart(message: string): string {
-  return message.slice(0, MAX_READ_LENGTH).toLowerCase();
-}
 
 /**
  * Servers nest the details under `error`, write a bare string there, or write them at the top; Gemini puts them into a

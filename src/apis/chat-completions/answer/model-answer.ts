@@ -8,7 +8,7 @@ import { ChunkMemo } from '../../../protocol/chat-completions/fast-path/chunk-me
 import { jsonWeight } from '../../../protocol/chat-completions/own-fields.ts';
 import { customCallIn, rememberArguments } from '../../../protocol/chat-completions/tool-calls.ts';
 import { usageIn } from '../../../protocol/chat-completions/usage.ts';
-import { ApiError } from '../../../protocol/errors.ts';
+import { ApiError, outputTooLarge } from '../../../protocol/errors.ts';
 import type { ModelEvent, RawChunk } from '../../../protocol/events.ts';
 import { type GrownText, grow } from '../../../protocol/grown-text.ts';
 import { randomSeed } from '../../../protocol/ids.ts';
@@ -284,7 +284,7 @@ export class ModelAnswer {
     call.arguments += event.arguments;
     call.bytes += bytes;
     completion.bytes += bytes;
-    if (call.bytes > this.rules.limits.argumentBytes) throw answerTooLarge('the arguments of a tool call');
+    if (call.bytes > this.rules.limits.argumentBytes) throw outputTooLarge('the arguments of a tool call');
     return known || call.id === event.id ? event : { ...event, id: call.id };
   }
 
@@ -300,7 +300,7 @@ export class ModelAnswer {
   }
 
   private refuseTooLarge(): void {
-    if (this.completion.bytes > this.rules.limits.outputBytes) throw answerTooLarge('a response');
+    if (this.completion.bytes > this.rules.limits.outputBytes) throw outputTooLarge('a response');
   }
 }
 
@@ -346,10 +346,6 @@ function parsedChunk(data: string): JsonObject {
   if (!chunk) throw new ApiError('upstream_error', 'The model server sent something that is not a JSON object.');
   rememberArguments(chunk, data);
   return chunk;
-}
-
-function answerTooLarge(what: string): ApiError {
-  return new ApiError('output_too_large', `The model wrote more than this server's limit for ${what}.`);
 }
 
 function endlessOutput(): ApiError {

@@ -1,6 +1,6 @@
 /** The agents of a response that has several: their tools, and what each of their turns is made of. */
 
-import { type AgentLimits, AgentTree, agentNames } from '../../../engine/agents/agent-tree.ts';
+import { type AgentLimits, AgentTree } from '../../../engine/agents/agent-tree.ts';
 import { AgentsTurn, type InjectFailure, type SharedByAgents } from '../../../engine/agents/agents-turn.ts';
 import { guardItems } from '../../../engine/guarding/request/guarded-body.ts';
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
@@ -9,6 +9,7 @@ import type { Workspaces } from '../../../engine/tools/workspace.ts';
 import type { Turn } from '../../../engine/turn/run-turn.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import type { Item } from '../../../protocol/items.ts';
+import { isRecord, plainText } from '../../../protocol/record.ts';
 import { itemOwners, ROOT_AGENT } from '../../../protocol/tool-calls/conversation/agent-items.ts';
 import { answeredId, isCallOutput, isClientAnsweredCall } from '../../../protocol/tool-calls/kinds.ts';
 import type { PreparedRequest } from '../steps/request.ts';
@@ -39,7 +40,8 @@ export class ResponseAgents {
   begin(asked: PreparedRequest): FirstAgent {
     const { window, answers } = asked;
     this.guards = asked.guards;
-    const tree = new AgentTree(this.limits, agentNames(window.items));
+    const earlier = window.items.flatMap(({ agent }) => (isRecord(agent) ? [plainText(agent.agent_name)] : []));
+    const tree = new AgentTree(this.limits, earlier);
     const prepared = withAgentTools(asked, tree, ROOT_AGENT, this.limits.concurrent);
     const approved = approvedByAgent(asked).get(ROOT_AGENT) ?? [];
     return {

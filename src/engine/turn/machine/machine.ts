@@ -1,5 +1,5 @@
 /** The turn as a pure state machine: it alone assigns indices, ids, sequence numbers and statuses, and sums usage. */
-import { ApiError, type ErrorBody } from '../../../protocol/errors.ts';
+import { outputTooLarge } from '../../../protocol/errors.ts';
 import {
   type FinishReason,
   type ModelEvent,
@@ -52,7 +52,7 @@ export function step(state: TurnState, inputs: readonly TurnInput[]): readonly [
     if (draft.openCall && followsCall(draft, draft.openCall, input)) settleCalls(draft, take);
     if (!waitsForCall(draft, input)) take(draft, input);
     const bytes = draft.waiting ? draft.bytes + draft.waiting.bytes : draft.bytes;
-    if (bytes > draft.plan.outputBytes && !draft.ended) fail(draft, outputTooLarge('a response'));
+    if (bytes > draft.plan.outputBytes && !draft.ended) fail(draft, outputTooLarge('a response').body);
   }
   const { events } = draft;
   return [finishDraft(draft), events];
@@ -90,7 +90,8 @@ function take(draft: Draft, input: TurnInput): void {
       return closeReasoning(draft, input.state);
     case 'tool-call-delta': {
       const call = writeCall(draft, input);
-      if (call && call.bytes > draft.plan.argumentBytes) fail(draft, outputTooLarge('the arguments of a tool call'));
+      if (call && call.bytes > draft.plan.argumentBytes)
+        fail(draft, outputTooLarge('the arguments of a tool call').body);
       return;
     }
     case 'annotation':
@@ -250,8 +251,4 @@ function endTurn(draft: Draft, how: Pick<TurnEnd, 'status' | 'reason' | 'error' 
   const output = draft.output.from(0);
   const upstream = facts ? { upstream: facts } : {};
   draft.events.push({ type: 'turn-end', sequence: draft.sequence++, ...how, output, usage, ...upstream });
-}
-
-function outputTooLarge(what: string): ErrorBody {
-  return new ApiError('output_too_large', `The model wrote more than this server's limit for ${what}.`).body;
 }

@@ -71,8 +71,3 @@ export function httpStatusError(label: string, status: number): McpCallError {
   const description = reason === undefined ? status : `${status} (${reason})`;
   return new McpCallError('http_error', status, `The MCP server '${label}' answered with HTTP ${description}.`);
 }
-
-/** Whether the server no longer knows the session; it has then done nothing, so the call may be repeated. */
-export function isForgottenSession(error: unknown): boolean {
-  return error instanceof HttpStatusError && (error.status === 404 || error.status === 400);
-}

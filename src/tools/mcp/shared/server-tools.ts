@@ -5,8 +5,8 @@ import { plainlyWrongIn, wrongIn } from '../../../protocol/json/check-value.ts';
 import { hasDigits, markedValue } from '../../../protocol/json/whole-numbers.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
-import { isForgottenSession, type McpCallError, toCallError, unknownToolError } from './call-error.ts';
-import { RpcError } from './client/faults.ts';
+import { type McpCallError, toCallError, unknownToolError } from './call-error.ts';
+import { HttpStatusError, RpcError } from './client/faults.ts';
 import type { McpProtocol, McpRequest } from './client/mcp-client.ts';
 import { Connection, type ConnectionStatus } from './connection.ts';
 import { resourceRequest, resourceResult, resourceTools } from './results/resource-tools.ts';
@@ -209,7 +209,9 @@ export class ServerTools {
       } catch (error) {
         if (signal.aborted || error instanceof RpcError) throw error;
         this.connection.retire(session, error);
-        if (attempt > 0 || !isForgottenSession(error)) throw error;
+        // The server no longer knows the session. It has then done nothing, so the call may be repeated.
+        const isForgotten = error instanceof HttpStatusError && (error.status === 404 || error.status === 400);
+        if (attempt > 0 || !isForgotten) throw error;
       }
     }
   }
