@@ -1,5 +1,6 @@
 /** Counts the work of a run, so that a law of growth needs no clock: the same run counts the same on every machine. */
 import { Session } from 'node:inspector';
+import { GCProfiler, getHeapStatistics } from 'node:v8';
 
 /** What a run did. No count depends on how fast the machine is or on what else it does. */
 export interface Work {
@@ -7,7 +8,7 @@ export interface Work {
   readonly steps: number;
   /** Characters, bytes and elements that went through JavaScript's own functions, which have no blocks: `includes`, `JSON.parse`, a spread. */
   readonly passed: number;
-  /** Bytes allocated on the heap, whether or not they are still there: copies of strings, arrays and objects. V8 takes samples, so it is an estimate. */
+  /** Bytes allocated on the heap, whether or not they are still there: copies of strings, arrays and objects. */
   readonly allocated: number;
 }
 
@@ -25,34 +26,35 @@ export async function workOf(run: () => unknown): Promise<Work> {
 /** Counts from now until `stop`; one at a time. */
 export function countWork(): { stop(): void; done(): Work } {
   const passes = countPasses();
-  // Of what is allocated by the kilobyte, each is sampled; of what is small, some.
-  const sampling = {
-    samplingInterval: 16_384,
-    includeObjectsCollectedByMajorGC: true,
-    includeObjectsCollectedByMinorGC: true,
-  };
-  post('HeapProfiler.startSampling', sampling);
+  const allocations = countAllocations();
   stepsSinceLast();
   let work: Work = { steps: 0, passed: 0, allocated: 0 };
   return {
     stop() {
       passes.stop();
       const steps = stepsSinceLast();
-      // The cast: the inspector's own answer.
-      const { profile } = post('HeapProfiler.stopSampling') as { profile: { head: AllocationNode } };
-      work = { steps, passed: passes.count(), allocated: allocatedUnder(profile.head) };
+      work = { steps, passed: passes.count(), allocated: allocations.stop() };
     },
     done: () => work,
   };
 }
 
-interface AllocationNode {
-  readonly selfSize: number;
-  readonly children: readonly AllocationNode[];
-}
-
-function allocatedUnder({ selfSize, children }: AllocationNode): number {
-  return children.reduce((sum, child) => sum + allocatedUnder(child), selfSize);
+/** What the heap grew by, and what its collections freed meanwhile. */
+function countAllocations(): { stop(): number } {
+  const collections = new GCProfiler();
+  collections.start();
+  const before = getHeapStatistics().used_heap_size;
+  return {
+    stop() {
+      const grown = getHeapStatistics().used_heap_size - before;
+      return collections
+        .stop()
+        .statistics.map(
+          ({ beforeGC, afterGC }) => beforeGC.heapStatistics.usedHeapSize - afterGC.heapStatistics.usedHeapSize,
+        )
+        .reduce((sum, freed) => sum + freed, grown);
+    },
+  };
 }
 
 interface ScriptCoverage {
