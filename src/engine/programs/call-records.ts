@@ -45,7 +45,8 @@ export function approvalRequestId({ type, approval_request_id: id }: Item): stri
 export function callResult(item: Item, answer: Item | undefined): ProgramCallResult | undefined {
   const kind = writtenKind(item);
   if (!kind || isMissing(item, answer)) return undefined;
-  const { output, failed } = kind.answered(item, answer && callOutput(answer)) ?? {};
+  // Whoever may have made an item without a name, its program's call is this server's.
+  const { output, failed } = kind.answered({ name: kind.tool ?? '', ...item }, answer && callOutput(answer)) ?? {};
   if (output === undefined) return undefined;
   // The cast: an output is a text or a list of parts; `toolOutputText` reads both.
   const text = Array.isArray(output) ? toolOutputText(output as readonly Record<string, unknown>[]) : plainText(output);

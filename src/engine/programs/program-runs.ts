@@ -28,6 +28,8 @@ interface ProgramRunsCase {
   readonly runtime: ProgramRuntime;
   /** The model's names for the tools that programs may call. */
   readonly callable: readonly string[];
+  /** Whether the model must find a tool first, and had not when the turn began. */
+  readonly isHidden: (name: string) => boolean;
   /** Those among them whose calls this server runs at once. */
   readonly isRunHere: (name: string) => boolean;
   readonly nameOf: ReadToolName;
@@ -40,10 +42,11 @@ interface ProgramRunsCase {
   readonly signal: AbortSignal;
 }
 
-/** The items of the turn, as far as they are written. */
-interface WrittenItems {
-  readonly size: number;
-  at(index: number): OutputItem | undefined;
+/** What the turn has come to so far. */
+interface WrittenTurn {
+  readonly output: { readonly size: number; at(index: number): OutputItem | undefined };
+  /** The names of the tools that the model has found. */
+  readonly found: { has(name: string): boolean };
 }
 
 /** One program: what its items say of it, and the process that runs it. */
@@ -73,9 +76,11 @@ export class ProgramRuns {
   /** What waits for an approval, by the id of its request. */
   private readonly requests = new Map<unknown, CallRecord>();
   private read = 0;
+  private callable: readonly string[];
 
   constructor(about: ProgramRunsCase) {
     this.case = about;
+    this.callable = about.callable.filter((name) => !about.isHidden(name));
     for (const { callId, fingerprint, records } of about.open) {
       this.logs.set(callId, { fingerprint, records: [...records], received: 0, running: undefined, step: undefined });
       for (const record of records) this.addRequest(record);
@@ -87,17 +92,19 @@ export class ProgramRuns {
     return name === this.case.name;
   }
 
-  /** Reads what the turn has written since the last time: the programs' calls, and their results. */
-  readItems(items: WrittenItems): void {
-    for (; this.read < items.size; this.read += 1) {
-      const item: Item | undefined = items.at(this.read);
+  /** Reads what the turn has come to since the last time: the programs' calls and their results, and the tools that were found. */
+  readTurn({ output, found }: WrittenTurn): void {
+    const { callable, isHidden } = this.case;
+    this.callable = callable.filter((name) => !isHidden(name) || found.has(name));
+    for (; this.read < output.size; this.read += 1) {
+      const item: Item | undefined = output.at(this.read);
       if (!item) continue;
       if (item.type === 'program') this.log(plainText(item.call_id)).fingerprint = plainText(item.fingerprint);
       const program = callingProgram(item);
       if (program !== undefined) this.readInner(item, this.log(program));
     }
     for (const open of this.calls) {
-      const item: Item | undefined = items.at(open.index);
+      const item: Item | undefined = output.at(open.index);
       open.record.result = item && callResult(item, this.answers.get(item.call_id));
       if (!item || !open.record.result) continue;
       // Until then the item of a call of the server shows none.
@@ -182,15 +189,16 @@ export class ProgramRuns {
   }
 
   private begin({ fingerprint }: ProgramLog, code: string): Promise<RunningProgram> {
-    const { runtime, callable: tools, limits, signal, scope } = this.case;
+    const { callable: tools } = this;
+    const { runtime, limits, signal, scope } = this.case;
     const [startedAt = Date.now(), seed] = [startTime(fingerprint), hash('sha256', fingerprint)];
     return runtime.begin({ code, tools, startedAt, seed, maxCalls: limits.toolCalls }, signal, scope);
   }
 
   /** What comes from a program is checked here, whatever its sandbox has checked. */
   private check(calls: readonly ProgramCall[], made: number): void {
-    const { callable, limits } = this.case;
-    const unknown = calls.find(({ name }) => !callable.includes(name));
+    const { limits } = this.case;
+    const unknown = calls.find(({ name }) => !this.callable.includes(name));
     if (unknown) throw new Error(`The program may not call '${unknown.name.slice(0, MAX_NAME)}'.`);
     if (made + calls.length > limits.toolCalls)
       throw new Error(`The program made more than ${limits.toolCalls} calls.`);

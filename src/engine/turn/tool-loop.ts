@@ -65,8 +65,8 @@ export interface Loop {
 interface LoopPrograms {
   /** Those of earlier turns that go on. */
   readonly waiting: readonly ResumedProgram[];
-  /** Reads what the turn has written: what their calls have come to. */
-  readItems(output: TurnState['output']): void;
+  /** Reads what the turn has come to: their calls' results, and the tools that the model has found. */
+  readTurn(state: TurnState): void;
   /** Ends those that run. */
   close(): Promise<void>;
 }
@@ -229,7 +229,7 @@ async function* runPendingCalls(
   for (let isInner = false; current().pending.size > 0; isInner = true) {
     const pending = nextCalls(loop, current(), begun);
     for (const call of pending) calls.set(call.id, call);
-    loop.programs?.readItems(current().output);
+    loop.programs?.readTurn(current());
     await loop.beforeCalls?.(current());
     yield interleaved((push) => {
       const partial: OnPartialImage = ({ index }, image) => push([{ type: 'partial-image', index, image }]);

@@ -19,7 +19,8 @@ export const fileSearchCall: WrittenToolCallKind & { readonly type: 'file_search
   field: 'arguments',
   // A failed call has no event of its own: its item has the status.
   states: { opened: 'in_progress', running: 'searching', completed: 'completed' },
-  shown: (item, { has }) => (has('results') ? item : { ...item, results: null }),
+  // Without them a program whose client keeps the conversation itself could not go on.
+  shown: (item, { has }) => (has('results') || item.caller !== undefined ? item : { ...item, results: null }),
   item: (call, status) => fileSearchItem(call, status, null),
   finished: (call, { output, failed, passages }: ToolCallResult) =>
     fileSearchItem(call, failed ? 'failed' : 'completed', passages ?? [{ text: toolOutputText(output) }]),

@@ -66,6 +66,7 @@ export const imageGenerationCall: WrittenToolCallKind & { readonly type: 'image_
     };
   },
   outputWithoutImages: ({ result }) => (result ? IMAGE_MADE : undefined),
+  hasResult: ({ result, status }) => Boolean(result) || status === 'failed',
   lacksResult: ({ result }) => !result,
   modelName: (_, names) => names.serving(IMAGE_GENERATION),
 };

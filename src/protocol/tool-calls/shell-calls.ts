@@ -60,11 +60,12 @@ export const hostedShellCall: WrittenToolCallKind = {
     ]),
   outputItem: {
     idPrefix: 'sho',
-    item: ({ callId, arguments: text }, id, result) => ({
+    item: ({ callId, arguments: text, fields }, id, result) => ({
       id,
       type: 'shell_call_output',
       status: result ? 'completed' : 'in_progress',
       call_id: callId,
+      ...fields,
       max_output_length: readAction(text).max_output_length,
       output: result ? (result.commandOutputs ?? [failedOutput(result)]) : [],
     }),

@@ -35,11 +35,11 @@ export const webSearchCall: WrittenToolCallKind & { readonly type: 'web_search_c
   field: 'arguments',
   // A failed call has no event of its own: its item has the status.
   states: { opened: 'in_progress', running: 'searching', completed: 'completed' },
-  // Results and sources of our searches are for clients that ask for them.
+  // Results and sources of our searches are for clients that ask for them; without results a program whose client keeps the conversation itself could not go on.
   shown: ({ results, action, ...rest }, { has }) => {
     const { sources, ...others }: JsonObject = isRecord(action) ? action : {};
     const shownAction = isRecord(action) && sources !== undefined && !has('action.sources') ? others : action;
-    return { ...rest, action: shownAction, ...(has('results') ? { results } : {}) };
+    return { ...rest, action: shownAction, ...(has('results') || rest.caller !== undefined ? { results } : {}) };
   },
   upstreamKind: ({ results }) => (results === undefined ? upstreamSearchCall : undefined),
   item: (call, status) => webSearchItem(call, status === 'incomplete' ? 'failed' : status, null),

@@ -93,6 +93,7 @@ function programRuns(
     name,
     runtime,
     callable: [...(tools.programs?.keys() ?? [])],
+    isHidden: (called) => tools.programs?.get(called)?.isHidden === true,
     isRunHere: (called) => toolset.has(called) && !approvalRules.has(called),
     nameOf: toolNameReader(toolset, tools.forms),
     open,
@@ -101,8 +102,8 @@ function programRuns(
     limits,
     signal,
   });
-  const loop: Pick<NonNullable<Turn['programs']>, 'readItems' | 'close'> = {
-    readItems: (items) => runs.readItems(items),
+  const loop: Pick<NonNullable<Turn['programs']>, 'readTurn' | 'close'> = {
+    readTurn: (state) => runs.readTurn(state),
     close: () => runs.close(),
   };
   return { runs, loop, waiting: open.map(({ callId, code }) => ({ name, callId, code })) };

@@ -327,9 +327,9 @@ describe('the limits of a response', () => {
   );
 
   it(
-    '[E-12] count the tokens of both calls of the model, and not those that a program has saved',
+    '[E-12] count the tokens and the cost of both calls of the model, and not of those that a program has saved',
     async () => {
-      const budget = tokenBudget({ scope: () => 'everyone' });
+      const budget = tokenBudget({ scope: () => 'everyone', cost: ({ usage }) => usage.output_tokens / 8 });
       await withPrograms(
         async (app) => {
           app.fake.reply(writes('for (let n = 0; n < 9; n += 1) await tools.find({ n }); text("all");'), says('Done.'));
@@ -338,11 +338,12 @@ describe('the limits of a response', () => {
           const { usage } = response as unknown as {
             usage: { readonly input_tokens: number; readonly output_tokens: number };
           };
-          expect([row?.requests, row?.inputTokens, row?.outputTokens]).toEqual([
-            1,
-            usage.input_tokens,
-            usage.output_tokens,
-          ]);
+          expect(row).toMatchObject({
+            requests: 1,
+            inputTokens: usage.input_tokens,
+            outputTokens: usage.output_tokens,
+            cost: usage.output_tokens / 8,
+          });
         },
         { budget },
       );

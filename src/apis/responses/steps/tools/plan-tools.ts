@@ -116,9 +116,9 @@ export function buildToolPlan(input: ToolPlanInput, listed: Toolset, note: (note
     if (!isDeferred || found.has(name)) modelTools.push(tool);
     forms.set(name, isDeferred && form.namespace === undefined ? { ...form, isFound: true } : form);
   }
-  const isFound = (name: string) => !deferred.has(name) || found.has(name);
+  const isHidden = (name: string) => findable.get(name)?.tool.deferred === true && !offer.known.has(name);
   const programs = runsPrograms
-    ? programTools({ own, ofPrograms, toolset: offer.toolset, allowed: resolved.allowed, isFound })
+    ? programTools({ own, ofPrograms, toolset: offer.toolset, allowed: resolved.allowed, isHidden })
     : undefined;
   for (const [name, { form }] of programs ? ofPrograms : []) if (!own.has(name)) forms.set(name, form);
   const [programName] = programs ? namesServing(toolset, PROGRAMS) : [];
@@ -162,22 +162,26 @@ interface ProgramToolSources {
   readonly ofPrograms: ReadonlyMap<string, ClientTool>;
   readonly toolset: Toolset;
   readonly allowed: ReadonlySet<string> | undefined;
-  /** Whether the model knows a tool that it must find first. */
-  readonly isFound: (name: string) => boolean;
+  /** Whether the model must find a tool first, and has not yet. */
+  readonly isHidden: (name: string) => boolean;
 }
 
 /** The tools that programs may call: a search and a program are not among them, whatever the request says. */
-function programTools({ own, ofPrograms, toolset, allowed, isFound }: ProgramToolSources) {
+function programTools({ own, ofPrograms, toolset, allowed, isHidden }: ProgramToolSources) {
   const programs = new Map<string, ProgramTool>();
-  const isAllowed = (name: string) => (allowed?.has(name) ?? true) && isFound(name);
+  const isAllowed = (name: string) => allowed?.has(name) ?? true;
   for (const [name, { definition: tool, form }] of ofPrograms) {
     if (isAllowed(name) && form.kind !== 'tool_search')
-      programs.set(name, { definition: tool, isListed: own.has(name) });
+      programs.set(name, { definition: tool, isListed: own.has(name), isHidden: isHidden(name) });
   }
   for (const [name, entry] of toolset) {
     const isInner = entry.search === undefined && entry.tool.requestedBy !== PROGRAMS;
     if (entry.programs && isInner && isAllowed(name))
-      programs.set(name, { definition: definition(name, entry), isListed: entry.programs === 'also' });
+      programs.set(name, {
+        definition: definition(name, entry),
+        isListed: entry.programs === 'also',
+        isHidden: isHidden(name),
+      });
   }
   return programs;
 }
