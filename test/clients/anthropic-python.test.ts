@@ -41,7 +41,7 @@ anthropic.describe('Anthropic for Python', () => {
     const { events, ...message } = await run('stream', chatStream({ reasoning_content: 'Hm.' }, { content: 'Hello.' }));
     expect(message).toEqual({
       content: [
-        { type: 'thinking', thinking: 'Hm.', signature: '' },
+        { type: 'thinking', thinking: 'Hm.', signature: expect.stringMatching(/^pst1\./) },
         { type: 'text', text: 'Hello.' },
       ],
       stop: 'end_turn',

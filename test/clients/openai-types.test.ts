@@ -11,6 +11,9 @@ const types = new OpenAITypes(
   'shared.d.ts',
 );
 
+/** Those of the beta `responses_multi_agent`, of which the messages of the WebSocket are here. */
+const beta = new OpenAITypes('beta/responses/responses.d.ts');
+
 /** The fields, and those of the fields that hold several settings. */
 function fieldsWithin(name: string, within: Readonly<Record<string, string>>): readonly string[] {
   const inner = Object.entries(within).flatMap(([field, type]) => prefixed(field, types.fieldsOf(type)));
@@ -59,8 +62,12 @@ function toolFields(): readonly string[] {
 function socketMessages(): readonly string[] {
   const request = new Set([...types.fieldsOf('ResponseCreateParamsBase'), 'type']);
   const own = types.fieldsOf('ResponsesClientEvent.ResponseCreate').filter((field) => !request.has(field));
-  const answers = typesIn('ResponsesServerEvent').filter((type) => !EVENTS.includes(type));
-  return [...typesIn('ResponsesClientEvent'), ...prefixed('response.create', own), ...answers];
+  const names = ['ResponsesClientEvent', 'ResponsesServerEvent'].flatMap((union) => [
+    ...typesIn(union),
+    ...beta.valuesOf(`Beta${union}`, 'type'),
+  ]);
+  const messages = new Set(names.filter((type) => !EVENTS.includes(type)));
+  return [...messages, ...prefixed('response.create', own)];
 }
 
 const TABLES: Readonly<Record<string, () => Iterable<string>>> = {
