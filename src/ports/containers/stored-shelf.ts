@@ -47,16 +47,25 @@ export class StoredShelf implements ContainerShelf {
 
   async put(record: ContainerRecord): Promise<void> {
     await this.delete(record);
-    await this.putRecord(record);
+    await this.putRecord(record, recordKey(record));
   }
 
+  /** A stored file cannot be replaced in one step: meanwhile, and after a crash, the spare is the record. */
   async change(record: ContainerRecord): Promise<void> {
-    await fromFiles(() => this.store.delete(recordKey(record)));
-    await this.putRecord(record);
+    const [key, spare] = [recordKey(record), recordKey(record, 'spare record')];
+    if (await fromFiles(() => this.store.get(key))) {
+      await fromFiles(() => this.store.delete(spare));
+      await this.putRecord(record, spare);
+      await fromFiles(() => this.store.delete(key));
+    }
+    await this.putRecord(record, key);
+    await fromFiles(() => this.store.delete(spare));
   }
 
   async get(key: ContainerKey): Promise<ContainerRecord | undefined> {
-    const stored = await fromFiles(() => this.store.get(recordKey(key)));
+    const stored =
+      (await fromFiles(() => this.store.get(recordKey(key)))) ??
+      (await fromFiles(() => this.store.get(recordKey(key, 'spare record'))));
     if (!stored) return undefined;
     const activity = await this.listStored(key.scope, ACTIVITY);
     return this.readRecord(key.scope, stored, activity);
@@ -65,7 +74,8 @@ export class StoredShelf implements ContainerShelf {
   async list(scope: string): Promise<readonly ContainerRecord[]> {
     const records = await this.listStored(scope, RECORD);
     const activity = records.length === 0 ? [] : await this.listStored(scope, ACTIVITY);
-    const read = await Promise.all(records.map((stored) => this.readRecord(scope, stored, activity)));
+    const unique = new Map(records.map((stored) => [stored.filename, stored]));
+    const read = await Promise.all([...unique.values()].map((stored) => this.readRecord(scope, stored, activity)));
     return read.filter((record) => record !== undefined);
   }
 
@@ -82,6 +92,7 @@ export class StoredShelf implements ContainerShelf {
     await this.clear(key);
     const activity = await this.listStored(scope, ACTIVITY);
     await this.deleteStored(activity.filter(({ filename }) => filename === id));
+    await fromFiles(() => this.store.delete(recordKey(key, 'spare record')));
     return fromFiles(() => this.store.delete(recordKey(key)));
   }
 
@@ -132,11 +143,11 @@ export class StoredShelf implements ContainerShelf {
     return { files: files - count, bytes: bytes - length };
   }
 
-  private async putRecord(record: ContainerRecord): Promise<void> {
+  private async putRecord(record: ContainerRecord, { id }: ContainerKey): Promise<void> {
     const { scope, createdAt, lastActiveAt: _, ...rest } = record;
     const content = inOnePiece(Buffer.from(JSON.stringify(rest)));
     await this.putStored(scope, {
-      id: recordKey(record).id,
+      id,
       createdAt,
       content,
       purpose: RECORD,
@@ -200,8 +211,8 @@ function shelfScope(scope: string): string {
 
 const ID_DIGITS = 32;
 
-function recordKey({ scope, id }: ContainerKey): ContainerKey {
-  const digits = hash('sha256', `record of ${id}`).slice(0, ID_DIGITS);
+function recordKey({ scope, id }: ContainerKey, what: 'record' | 'spare record' = 'record'): ContainerKey {
+  const digits = hash('sha256', `${what} of ${id}`).slice(0, ID_DIGITS);
   return { scope: shelfScope(scope), id: `file-${digits}` };
 }
 

@@ -1,7 +1,8 @@
 /** Containers over both shelves: what outlives a process, what makes way, and what expires. */
 import { jest } from '@jest/globals';
 import { type ContainersOptions, containers } from '../../../src/containers.ts';
-import { memoryFiles } from '../../../src/files.ts';
+import { type FileStore, type FileUpload, memoryFiles } from '../../../src/files.ts';
+import { StoredShelf } from '../../../src/ports/containers/stored-shelf.ts';
 import { javascriptRuntime } from '../../tools/code-interpreter/interpreter.ts';
 
 const NEVER = new AbortController().signal;
@@ -22,6 +23,39 @@ async function textOf(content: AsyncIterable<Uint8Array> | undefined): Promise<s
 
 async function* bytes(text: string) {
   yield Buffer.from(text);
+}
+
+describe('a container in a store of files', () => {
+  it.each([1, 2, 3, 4, 5])(
+    '[E-01] is there when its process was killed at step %i of a change of its terms',
+    async (steps) => {
+      const storage = memoryFiles();
+      const { kept, run } = setUp({ storage });
+      await run('cntr_a', "write('a.txt', 'x')");
+      const shelf = new StoredShelf(stoppedAfter(storage, steps));
+      const [record] = await new StoredShelf(storage).list('s');
+      if (record) await Promise.race([shelf.change({ ...record, name: 'new' }), new Promise(setImmediate)]);
+      const again = setUp({ storage });
+      expect(await again.kept.find({ scope: 's', id: 'cntr_a' })).toMatchObject({ id: 'cntr_a' });
+      expect(await again.kept.list('s')).toHaveLength(1);
+      await new StoredShelf(storage).change({ ...record, name: 'newer' } as never);
+      expect(await again.kept.list('s')).toMatchObject([{ id: 'cntr_a', name: 'newer' }]);
+      await Promise.all([kept.close(), again.kept.close()]);
+    },
+  );
+});
+
+/** Puts and deletes so many times, and then never answers, as a process that is gone. */
+function stoppedAfter(store: FileStore, steps: number): FileStore {
+  let done = 0;
+  const step = <Result>(run: () => Result) => {
+    done += 1;
+    return done > steps ? new Promise<never>(() => {}) : run();
+  };
+  return Object.assign(Object.create(store), {
+    put: (upload: FileUpload) => step(() => store.put(upload)),
+    delete: (key: Parameters<FileStore['delete']>[0]) => step(() => store.delete(key)),
+  });
 }
 
 describe.each([
