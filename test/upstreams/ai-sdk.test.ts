@@ -183,6 +183,26 @@ async function eventsOf(upstream: Upstream, request: ModelRequest = QUESTION) {
 }
 
 describe('[E-06] over a model of any kind', () => {
+  const data = { provider: { data: 'x'.repeat(1000) } };
+  it.each<[string, (id: string) => readonly JsonObject[]]>([
+    ['thoughts', (id) => [{ type: 'reasoning-start', id, providerMetadata: data }]],
+    ['calls', (id) => [{ type: 'tool-input-start', id, toolName: 'f', providerMetadata: data }]],
+    [
+      'calls of its own',
+      (id) => [
+        { type: 'tool-call', toolCallId: id, toolName: 'f', input: `"${'x'.repeat(1000)}"`, providerExecuted: true },
+      ],
+    ],
+    [
+      'metadata of one thought',
+      (id) => [{ type: 'reasoning-delta', id: '0', delta: '', providerMetadata: { [id]: data } }],
+    ],
+  ])('keeps no more %s than an answer may have', async (_, part) => {
+    const parts = Array.from({ length: 2000 }, (_each, at) => part(`id${at}`)).flat();
+    await expect(eventsOf(aiSdkUpstream(mock([...parts, FINISH])))).rejects.toMatchObject({ code: 'output_too_large' });
+    await expect(eventsOf(aiSdkUpstream(mock([...parts.slice(0, 500), FINISH])))).resolves.toBeDefined();
+  });
+
   it('reads text, sources, images, usage and searches of the provider’s own', async () => {
     const parts: readonly (LanguageModelV3StreamPart | JsonObject)[] = [
       { type: 'stream-start', warnings: [{ type: 'unsupported', feature: 'topK', details: 'No.' }] },

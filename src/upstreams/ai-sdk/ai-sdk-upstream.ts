@@ -121,7 +121,7 @@ async function* streamEvents(
     const stream = await openStream(model, fields, retries, call);
     toError = streamError;
     const parts = webStreamBatches(stream, stopping.signal, () => watch.reset());
-    yield* mapStream(parts, new AnswerReader(note));
+    yield* mapStream(parts, new AnswerReader(note, limits.outputBytes));
     watch.finish();
   } catch (error) {
     throw watch.call.aborted ? watch.call.reason : toError(error);

@@ -1,7 +1,7 @@
 /** Reads the parts of a language model's stream as events. Every version of the interface is read by the same rules. */
 import { citationAtEnd } from '../../protocol/annotations.ts';
 import { modelInfo, readUsage } from '../../protocol/chat-completions/usage.ts';
-import { ApiError } from '../../protocol/errors.ts';
+import { ApiError, outputTooLarge } from '../../protocol/errors.ts';
 import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
 import { imageFormat } from '../../protocol/images.ts';
 import type { Note } from '../../protocol/note.ts';
@@ -14,7 +14,7 @@ import { streamError } from './provider-error.ts';
 
 interface OpenThought {
   text: string;
-  options: JsonObject | undefined;
+  readonly options: JsonObject;
 }
 
 interface OpenCall {
@@ -37,10 +37,13 @@ export class AnswerReader extends BatchReader<{ readonly data: readonly unknown[
   /** Calls that the provider runs itself, by their id. */
   private readonly executed = new Map<string, JsonObject>();
   private textOptions: JsonObject | undefined;
+  /** What may still be kept until the end of the answer, in characters of JSON. */
+  private room: number;
 
-  constructor(note: (note: Note) => void) {
+  constructor(note: (note: Note) => void, room: number) {
     super();
     this.note = note;
+    this.room = room;
   }
 
   /** Throws `ApiError` for an error, and for an end without a reason. */
@@ -83,9 +86,11 @@ export class AnswerReader extends BatchReader<{ readonly data: readonly unknown[
       case 'reasoning-start':
       case 'reasoning-delta':
       case 'reasoning-end': {
-        const thought = this.thoughts.get(id) ?? { text: '', options: undefined };
+        const thought = this.thoughts.get(id) ?? this.hold(id, { text: '', options: {} });
         this.thoughts.set(id, thought);
-        if (options) thought.options = { ...thought.options, ...options };
+        // A provider may repeat itself with each delta.
+        if (options && Object.keys(options).some((name) => !(name in thought.options))) this.hold(id, options);
+        Object.assign(thought.options, options);
         if (type === 'reasoning-delta' && typeof delta === 'string' && delta !== '') {
           thought.text += delta;
           events.push({ type, text: delta });
@@ -128,18 +133,25 @@ export class AnswerReader extends BatchReader<{ readonly data: readonly unknown[
     }
   }
 
+  private hold<Kept>(id: string, kept: Kept): Kept {
+    this.room -= id.length + JSON.stringify(kept).length;
+    if (this.room < 0) throw outputTooLarge('a response');
+    return kept;
+  }
+
   private noteLeftOut(message: string): void {
     this.note({ code: 'upstream_fields_ignored', message });
   }
 
   private endThought(id: string, { text, options }: OpenThought, events: ModelEvent[]): void {
     this.thoughts.delete(id);
-    const state: AnswerState = { thought: { text, ...(options ? { options } : {}) } };
-    if (text !== '' || options) events.push({ type: 'reasoning-end', state });
+    const hasOptions = Object.keys(options).length > 0;
+    const state: AnswerState = { thought: { text, ...(hasOptions ? { options } : {}) } };
+    if (text !== '' || hasOptions) events.push({ type: 'reasoning-end', state });
   }
 
   private beginCall(id: string, name: unknown, options: JsonObject | undefined, events: ModelEvent[]): OpenCall {
-    const open: OpenCall = { call: this.calls.size, hasInput: false, options };
+    const open: OpenCall = this.hold(id, { call: this.calls.size, hasInput: false, options });
     this.calls.set(id, open);
     events.push({ type: 'tool-call-delta', call: open.call, id, name: plainText(name), arguments: '' });
     return open;
@@ -154,7 +166,7 @@ export class AnswerReader extends BatchReader<{ readonly data: readonly unknown[
     const { toolName, input: written } = part;
     const input = typeof written === 'string' ? argumentsObject(written) : written;
     const call = { type: 'tool-call', toolCallId: id, toolName, input, providerExecuted: true };
-    this.executed.set(id, definedFields({ ...call, providerOptions }));
+    this.executed.set(id, this.hold(id, definedFields({ ...call, providerOptions })));
     const name = plainText(toolName);
     const message = `A call of '${name}', which the provider runs itself, has no item.`;
     if (!SEARCHES.test(name)) this.note({ code: 'call_dropped', message });
