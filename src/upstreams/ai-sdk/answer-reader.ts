@@ -2,7 +2,7 @@
 import { citationAtEnd } from '../../protocol/annotations.ts';
 import { modelInfo, readUsage } from '../../protocol/chat-completions/usage.ts';
 import { ApiError, outputTooLarge } from '../../protocol/errors.ts';
-import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
+import type { ModelEvent } from '../../protocol/events.ts';
 import { imageFormat } from '../../protocol/images.ts';
 import type { Note } from '../../protocol/note.ts';
 import { definedFields, isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
@@ -56,7 +56,7 @@ export class AnswerReader extends BatchReader<{ readonly data: readonly unknown[
   }
 
   end(): never {
-    throw new ApiError('upstream_truncated', BROKEN_OFF);
+    throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
   }
 
   private take(part: JsonObject, events: ModelEvent[]): void {
@@ -196,8 +196,7 @@ export class AnswerReader extends BatchReader<{ readonly data: readonly unknown[
   private finish({ usage, finishReason }: JsonObject, events: ModelEvent[]): void {
     const { unified, raw } = isRecord(finishReason) ? finishReason : { unified: finishReason, raw: undefined };
     // What the providers begin with, and end with where the server never gave a reason.
-    if (unified === 'unknown' || unified === 'interrupted' || (unified === 'other' && raw === undefined))
-      throw new ApiError('upstream_truncated', BROKEN_OFF);
+    if (unified === 'unknown' || unified === 'interrupted' || (unified === 'other' && raw === undefined)) this.end();
     if (unified === 'error') throw new ApiError('upstream_error', 'The model server reported an error.');
     for (const [id, thought] of this.thoughts) this.endThought(id, thought, events);
     const calls = [...this.calls.values()].map(({ options }) => options ?? null);
@@ -209,14 +208,8 @@ export class AnswerReader extends BatchReader<{ readonly data: readonly unknown[
     const counted = readUsage(usage);
     const reported = isRecord(usage) && isRecord(usage.raw) ? { reported: usage.raw } : {};
     if (counted) events.push({ type: 'usage', usage: counted, ...reported });
-    events.push({ type: 'finish', reason: FINISH_REASONS.get(unified) ?? 'stop' });
+    const ownReason = unified === 'content-filter' ? 'content_filter' : 'stop';
+    events.push({ type: 'finish', reason: unified === 'length' ? unified : ownReason });
     this.isDone = true;
   }
 }
-
-const BROKEN_OFF = 'The model server broke off its answer.';
-
-const FINISH_REASONS: ReadonlyMap<unknown, FinishReason> = new Map([
-  ['length', 'length'],
-  ['content-filter', 'content_filter'],
-]);

@@ -109,11 +109,8 @@ function promptPart(part: JsonObject, specification: Specification): Part {
     throw new ApiError('invalid_value', 'A file must be a data URL, or have an address.', { param: 'input' });
   const file = { type: 'file', ...(part.filename ? { filename: part.filename } : {}) };
   if (specification !== 'v4') return { ...file, mediaType, data: base64 ?? url };
-  return {
-    ...file,
-    mediaType: mediaType.replace('/*', ''),
-    data: url ? { type: 'url', url } : { type: 'data', data: base64 },
-  };
+  const data = url ? { type: 'url', url } : { type: 'data', data: base64 };
+  return { ...file, mediaType: mediaType.replace('/*', ''), data };
 }
 
 /** What a tool answered. */
@@ -131,8 +128,7 @@ function resultPart(part: Part, specification: Specification): JsonObject {
   const { type, data, mediaType } = part;
   if (type !== 'file' || specification === 'v4') return part;
   const kind = String(mediaType).startsWith('image') ? 'image' : 'file';
-  if (data instanceof URL) {
+  if (data instanceof URL)
     return specification === 'v2' ? { type: 'text', text: data.href } : { type: `${kind}-url`, url: data.href };
-  }
   return { type: specification === 'v2' ? 'media' : `${kind}-data`, data, mediaType };
 }
