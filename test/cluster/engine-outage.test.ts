@@ -229,15 +229,16 @@ describeRedis('bullmqEngine in Redis', () => {
     const engine = bullmqEngine({ connection: client, queueName, lockMs: LOCK_MS });
     await engine.submit(key('resp_1'));
     const queue = new Queue(queueName, { connection: client, prefix: '{open-responses}' });
-    expect((await queue.getJobs('wait')).map(({ name, data }) => [name, data])).toEqual([
+    expect((await queue.getJobs('prioritized')).map(({ name, data }) => [name, data])).toEqual([
       ['response', { scope: '"s"', id: '"resp_1"' }],
     ]);
     const worker = new RecordingWorker();
     engine.start(worker);
     await worker.until(() => worker.finished === 1);
     await engine.close();
-    expect(await queue.getJobCounts('wait', 'active', 'completed', 'failed')).toEqual({
+    expect(await queue.getJobCounts('wait', 'prioritized', 'active', 'completed', 'failed')).toEqual({
       wait: 0,
+      prioritized: 0,
       active: 0,
       completed: 0,
       failed: 0,
