@@ -10,6 +10,10 @@ type Refusal = WireError['error'] & { readonly status: number };
 /** Where the client's error differs from the server's: the status is in the body, a key is in the message. */
 const BY_HAND: Readonly<Record<string, object>> = {
   'azure-200-prompt-content-filtering-1.json': { status: 400 },
+  // A model that is not there is one error, whoever says so.
+  'mistral-400-bad-request-response-1.json': { status: 404 },
+  'openai-400-responses-create-api-error-content-mode0-1.json': { status: 404 },
+  'xai-400-provider-error-classifies-with-contract-but-reports-no-i-1.json': { status: 404 },
   // The same request can never succeed there.
   'llamacpp-500-image-without-mmproj-1.json': { status: 400 },
   'openai-401-auth-rejection-carries-identity-1.json': {

@@ -170,7 +170,7 @@ const CHECKS: Readonly<Record<string, readonly ((block: JsonObject) => Promise<b
   'docs/programs.md': [isAccepted],
   'docs/quick-start.md': [isRunElsewhere],
   'docs/remote-mcp.md': [isRemoteTool, isApproval, isApproval],
-  'docs/shell.md': [isAccepted, isTool],
+  'docs/shell.md': [isAccepted, isTool, isTool],
   'docs/tools.md': [isMcpConfig],
   'docs/vector-stores.md': [isAccepted],
   'docs/web-search.md': [isAccepted, isSearch],
