@@ -42,7 +42,10 @@ export async function prepareChat(
     ? completionRecord(sent, valid, guards ? allowed.messages : valid.messages, settings)
     : undefined;
 
-  const withTools = await withGuardedErrors(prepareChatTools({ ...sent, body: allowed, signal }, settings), guards);
+  const withTools = await withGuardedErrors(
+    () => prepareChatTools({ ...sent, body: allowed, signal }, settings),
+    guards,
+  );
   const { toolset = NO_TOOLS, denied: deniedTools } = withTools.context?.tools ?? {};
   // A router without tools of its own passes everything on and calls no provider.
   const needsHistory = toolset.size > 0 || typeof checked.previous_response_id === 'string';

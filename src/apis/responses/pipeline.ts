@@ -51,7 +51,7 @@ export async function prepareAnswerable(
  */
 export async function prepareRequest(request: EndpointRequest, settings: PipelineSettings): Promise<PreparedRequest> {
   const conversation = await prepareConversation(request, settings);
-  const withTools = await withGuardedErrors(resolveTools(conversation, settings), conversation.guards);
+  const withTools = await withGuardedErrors(() => resolveTools(conversation, settings), conversation.guards);
   const { files, documents, fileFetcher } = settings;
   const withUploads = files || documents || fileFetcher ? await readUploads(withTools, settings) : withTools;
   return toModelRequest(resumePrograms(await applyApprovals(withUploads, settings), settings), settings);

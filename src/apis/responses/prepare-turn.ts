@@ -40,7 +40,11 @@ export async function prepareTurn(
   const note = noteReporter(apiRequest, settings);
   const agents = responseAgents(apiRequest, settings, life, (durability.resumed?.events.length ?? 0) > 0);
   const signal = agents?.signal ?? life;
-  const asked = await prepareAnswerable({ ...apiRequest, signal }, settings, note);
+  const asked = await prepareAnswerable(
+    signal === apiRequest.signal ? apiRequest : { ...apiRequest, signal },
+    settings,
+    note,
+  );
   const first = agents?.begin(asked);
   const prepared = first?.prepared ?? asked;
   const { request, body, states, toolset, brought, conversation, seed } = prepared;

@@ -28,11 +28,10 @@ interface TurnCompactionSettings extends SummarySettings {
 /** The compaction that the client requests; undefined if it requests none. */
 export function turnCompaction(
   { triggered, threshold }: CompactionRequest,
-  { note, ...plan }: CompactionCase,
+  plan: CompactionCase,
   settings: TurnCompactionSettings,
-): TurnCompaction | undefined {
-  if (!triggered && threshold === undefined) return undefined;
-  const compaction = new Compaction({ note, ...plan }, threshold ?? 0, settings);
+): TurnCompaction {
+  const compaction = new Compaction(plan, threshold ?? 0, settings);
   return {
     only: triggered,
     compact: (output) => (triggered ? compaction.now(output, [{ type: 'compacting' }]) : compaction.ifLong(output)),

@@ -108,9 +108,12 @@ interface ReferenceSources {
  * replaced by the stored one, from the history or the store. References to unknown items are noted and left out. Throws
  * `history_too_long` if they lead to more bytes, or more responses, than allowed.
  */
-export function resolveReferences(input: readonly Item[], sources: ReferenceSources): MaybePromise<readonly Item[]> {
+export function resolveReferences(
+  input: readonly Item[],
+  sources: () => ReferenceSources,
+): MaybePromise<readonly Item[]> {
   const wanted = input.filter(needsStored);
-  return wanted.length === 0 ? input : withStoredItems(input, wanted, sources);
+  return wanted.length === 0 ? input : withStoredItems(input, wanted, sources());
 }
 
 async function withStoredItems(

@@ -58,9 +58,10 @@ export class TurnOverruled extends Error {
 export async function storeTurnEnd(
   turn: StoredTurn,
   ended: StoredEnd,
-  { store, ...settings }: StoreWriteSettings,
+  settings: StoreWriteSettings,
   about: ReportInfo,
 ): Promise<void> {
+  const { store } = settings;
   let ending: Ending | undefined;
   await runStoreWrite(
     async () => {
@@ -141,10 +142,11 @@ export interface Extension {
  * has taken the turn over, and the errors of `appendItems`.
  */
 export async function extendConversation(
-  { store, ...settings }: StoreWriteSettings,
+  settings: StoreWriteSettings,
   { conversation, items, ...terms }: Extension,
   about: ReportInfo,
 ): Promise<boolean> {
+  const { store } = settings;
   let answer: Awaited<ReturnType<typeof appendItems>> | undefined;
   await runStoreWrite(
     async () => {

@@ -4,12 +4,12 @@ import { conversationItems } from '../../../engine/history/conversation.ts';
 import { type History, loadHistory, resolveReferences } from '../../../engine/history/history.ts';
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import { toolList } from '../../../engine/tools/toolset.ts';
-import type { StoredResponse } from '../../../ports/store.ts';
+import type { MaybePromise, ResponseKey, ResponseStore, StoredResponse } from '../../../ports/store.ts';
 import type { InjectedTools, TurnContext } from '../../../ports/turn-context.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { conversationId, quoteId } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
-import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject, mapMaybePromise } from '../../../protocol/record.ts';
 import { noteReporter, type PrepareSettings, reportingHistory } from '../../endpoint/prepare.ts';
 import { readClientTools } from './tools/client-tools.ts';
 import { withTools } from './tools/inject-tools.ts';
@@ -21,17 +21,28 @@ import { toolsetOnTerms } from './tools/server-tools.ts';
  */
 export const loadRequestHistory = reportingHistory(addHistory);
 
-async function addHistory(request: EndpointRequest, settings: PrepareSettings): Promise<EndpointRequest> {
+function addHistory(request: EndpointRequest, settings: PrepareSettings): MaybePromise<EndpointRequest> {
   const { body, context = {}, scope } = request;
   if (context.history || !isRecord(body)) return request;
   const { store, limits } = settings;
-  const { historyBytes: maxBytes, historyTurns: maxResponses } = limits;
   const conversation = conversationId(body.conversation);
-  const { previous_response_id: previousId, conversation: _, ...rest } = body;
-  const { items, previous }: History = conversation
-    ? { items: await conversationItems(store, { scope, id: conversation }, maxBytes), previous: undefined }
-    : await loadHistory(store, scope, typeof previousId === 'string' ? previousId : undefined, limits);
+  const { previous_response_id: previousId } = body;
+  const loaded = conversation
+    ? loadConversation(store, { scope, id: conversation }, limits.historyBytes)
+    : loadHistory(store, scope, typeof previousId === 'string' ? previousId : undefined, limits);
+  return mapMaybePromise(loaded, (history) => addLoaded(request, body, { ...history, conversation }, settings));
+}
 
+async function loadConversation(store: ResponseStore, key: ResponseKey, maxBytes: number): Promise<History> {
+  return { items: await conversationItems(store, key, maxBytes), previous: undefined };
+}
+
+function addLoaded(
+  request: EndpointRequest,
+  body: JsonObject,
+  { items, previous, conversation }: History & { readonly conversation: string | undefined },
+  settings: PrepareSettings,
+): MaybePromise<EndpointRequest> {
   // A text is one message of the user's. The cast: invalid items are left to the body's validation.
   const own = (
     typeof body.input === 'string'
@@ -40,20 +51,26 @@ async function addHistory(request: EndpointRequest, settings: PrepareSettings): 
         ? body.input
         : []
   ) as readonly Item[];
-  const sources = { store, scope, history: items, maxBytes, maxResponses, note: noteReporter(request, settings) };
-  const input = await resolveReferences(own, sources);
-  const [reference] = own;
-  // Of references alone nothing is left that a model could answer.
-  if (input.length === 0 && items.length === 0 && reference)
-    throw new ApiError('item_not_found', `Item with id ${quoteId(reference.id)} not found.`, {
-      param: 'input[0].id',
-    });
+  const { store, limits } = settings;
+  const { historyBytes: maxBytes, historyTurns: maxResponses } = limits;
+  const sources = () => ({
+    ...{ store, scope: request.scope, history: items, maxBytes, maxResponses },
+    note: noteReporter(request, settings),
+  });
+  return mapMaybePromise(resolveReferences(own, sources), (input) => {
+    const [reference] = own;
+    // Of references alone nothing is left that a model could answer.
+    if (input.length === 0 && items.length === 0 && reference)
+      throw new ApiError('item_not_found', `Item with id ${quoteId(reference.id)} not found.`, {
+        param: 'input[0].id',
+      });
 
-  const history = { previous, loaded: items, conversation };
-  const withHistory = Object.assign({}, request.context, { history });
-  if (!previous && !conversation)
-    return { ...request, body: input === own ? body : { ...body, input }, context: withHistory };
-  return inheritTools(request, { ...rest, input: [...items, ...input] }, previous, withHistory);
+    const history = { previous, loaded: items, conversation };
+    const context = Object.assign({}, request.context, { history });
+    if (!previous && !conversation) return { ...request, body: input === own ? body : { ...body, input }, context };
+    const { previous_response_id: _, conversation: __, ...rest } = body;
+    return inheritTools(request, { ...rest, input: [...items, ...input] }, previous, context);
+  });
 }
 
 /** The request with this body and context, and the tools of the continued response where it has no tools field. */

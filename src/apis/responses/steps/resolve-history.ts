@@ -2,9 +2,12 @@
 
 import { toClientOrder } from '../../../engine/compaction/clients-order.ts';
 import { withoutLoadedHistory } from '../../../engine/history/own-input.ts';
+import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
+import type { MaybePromise } from '../../../ports/store.ts';
 import type { LoadedHistory, TurnContext } from '../../../ports/turn-context.ts';
 import { randomSeed } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
+import { mapMaybePromise } from '../../../protocol/record.ts';
 import { inputItems } from '../../../protocol/responses/input-items.ts';
 import { type CreateBody, configurationSchema } from '../../../protocol/responses/schema.ts';
 import type { PrepareSettings } from '../../endpoint/prepare.ts';
@@ -12,11 +15,13 @@ import { loadRequestHistory } from './load-history.ts';
 import type { CheckedRequest, RequestWithHistory } from './request.ts';
 
 /** Throws `ApiError` as `loadRequestHistory` does. */
-export async function resolveHistory(
-  { apiRequest: request, body, guards }: CheckedRequest,
-  settings: PrepareSettings,
-): Promise<RequestWithHistory> {
-  const apiRequest = await loadRequestHistory(request, settings);
+export function resolveHistory(checked: CheckedRequest, settings: PrepareSettings): MaybePromise<RequestWithHistory> {
+  return mapMaybePromise(loadRequestHistory(checked.apiRequest, settings), (apiRequest) =>
+    withConversation(apiRequest, checked),
+  );
+}
+
+function withConversation(apiRequest: EndpointRequest, { body, guards }: CheckedRequest): RequestWithHistory {
   // The casts: the step has recorded its part in the context, and the body is the validated one.
   const { history, seed = randomSeed() } = apiRequest.context as TurnContext & { readonly history: LoadedHistory };
   const { input: sent } = apiRequest.body as Readonly<Record<string, unknown>>;
@@ -25,13 +30,11 @@ export async function resolveHistory(
   const conversation = loaded.length === 0 ? input : toClientOrder([...loaded, ...input]);
   // History that a middleware has loaded belongs to the request too.
   const { previous, conversation: conversationId } = history;
-  const references = Object.assign(
-    {},
-    body,
-    previous ? { previous_response_id: previous.id } : {},
-    conversationId ? { conversation: conversationId } : {},
-  );
-  const updated = withConfiguration(references, conversation);
+  const references = {
+    ...(previous ? { previous_response_id: previous.id } : {}),
+    ...(conversationId ? { conversation: conversationId } : {}),
+  };
+  const updated = withConfiguration(previous || conversationId ? { ...body, ...references } : body, conversation);
   const resolved = { apiRequest, body: updated, history, seed, input, conversation };
   return guards ? { ...resolved, guards } : resolved;
 }

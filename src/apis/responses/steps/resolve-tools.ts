@@ -1,4 +1,7 @@
 /** Resolves the tools of a request: the client's, the server-run ones, and how the model may use them. */
+import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
+import type { MaybePromise } from '../../../ports/store.ts';
+import { mapMaybePromise } from '../../../protocol/record.ts';
 import { additionalTools } from '../../../protocol/responses/input-items.ts';
 import { nativeTypeTest, noteReporter, type PrepareSettings, type ServerOfModels } from '../../endpoint/prepare.ts';
 import type { RequestInWindow, RequestWithTools } from './request.ts';
@@ -8,11 +11,20 @@ import { planTools } from './tools/plan-tools.ts';
 const NO_TYPES: ReadonlySet<unknown> = new Set();
 
 /** Throws `ApiError` as `injectServerTools` does, and for a choice of tools that cannot be satisfied. */
-export async function resolveTools(
+export function resolveTools(
   request: RequestInWindow,
   settings: PrepareSettings & ServerOfModels,
-): Promise<RequestWithTools> {
-  const apiRequest = await injectServerTools(request.apiRequest, settings);
+): MaybePromise<RequestWithTools> {
+  return mapMaybePromise(injectServerTools(request.apiRequest, settings), (apiRequest) =>
+    withToolPlan(apiRequest, request, settings),
+  );
+}
+
+function withToolPlan(
+  apiRequest: EndpointRequest,
+  request: RequestInWindow,
+  settings: PrepareSettings & ServerOfModels,
+): RequestWithTools {
   const { conversation } = request;
   // The casts: the step has recorded its part in the context, and the body is the validated one.
   const {

@@ -48,7 +48,7 @@ export function turnPersister(
   const storeResponse = mayBeOverruled ? storeTurnEnd : storeTurn;
   // Beyond the size that a turn may load there is room for its answer: the next one is refused, and no output is lost.
   const maxBytes = settings.limits.historyBytes + settings.limits.outputBytes;
-  const note = noteReporter(prepared.apiRequest, settings, turn.id);
+  const note = existing && noteReporter(prepared.apiRequest, settings, turn.id);
   return async (end) => {
     // First the write that may be refused: a response that the client sees as failed must not be found.
     if (conversationId && existing) {
@@ -56,7 +56,7 @@ export function turnPersister(
       const items = itemsToAppend(existing, [...input, ...end.output]);
       const extension: Extension = { conversation: { scope, id: conversationId }, items, turn: fence, maxBytes };
       // The answer is paid for, and its client may retrieve it and go on from it.
-      if (!(await extendConversation(settings, extension, about))) note(CONVERSATION_GONE);
+      if (!(await extendConversation(settings, extension, about))) note?.(CONVERSATION_GONE);
     }
     if (withApprovals) await storePendingCalls(end.output, withApprovals, settings, { ...about, scope });
     if (!isStored) return;

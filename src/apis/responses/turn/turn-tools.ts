@@ -116,7 +116,7 @@ function remainingLimits(
   state: TurnState | undefined,
 ): Limits {
   const toolCalls = Math.min(limits.toolCalls, maxToolCalls ?? limits.toolCalls);
-  if (!state) return { ...limits, toolCalls };
+  if (!state) return toolCalls === limits.toolCalls ? limits : { ...limits, toolCalls };
   const finished = state.output.from(0).filter((item) => isServerExecuted(state.plan, item)).length;
   const pending = state.pending.values();
   const callers = new Set(pending.flatMap(({ fields = {} }) => callingProgram(fields) ?? []));

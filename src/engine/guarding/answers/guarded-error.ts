@@ -1,4 +1,5 @@
 /** Errors of model servers and of tools, whose texts are guarded as answers are. */
+import type { MaybePromise } from '../../../ports/store.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { GuardBlocked } from '../guard/guard-context.ts';
 import type { RequestGuards } from '../request/request-guards.ts';
@@ -28,9 +29,17 @@ export async function guardError(error: unknown, guards: RequestGuards): Promise
 }
 
 /** The value, or its error guarded. */
-export function withGuardedErrors<Value>(pending: Promise<Value>, guards: RequestGuards | undefined): Promise<Value> {
-  if (!guards?.guardsOutput) return pending;
-  return pending.catch(async (error: unknown) => {
+export function withGuardedErrors<Value>(
+  run: () => MaybePromise<Value>,
+  guards: RequestGuards | undefined,
+): MaybePromise<Value> {
+  return guards?.guardsOutput ? runGuarded(run, guards) : run();
+}
+
+async function runGuarded<Value>(run: () => MaybePromise<Value>, guards: RequestGuards): Promise<Value> {
+  try {
+    return await run();
+  } catch (error) {
     throw await guardError(error, guards);
-  });
+  }
 }
