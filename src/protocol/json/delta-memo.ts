@@ -122,21 +122,23 @@ export class DeltaMemo<Delta extends DeltaText> {
     if (`${before}${between}${after}`.includes(SAMPLE_NUMBER)) return undefined;
     // Marks longer than the rest of the event can occur only where they were inserted.
     const length = before.length + between.length + after.length;
-    const [text, padding] = ['t'.repeat(length), 'p'.repeat(length)];
+    const isNumbered = before.includes(NUMBER) || after.includes(NUMBER);
+    const isPadded = after.includes(PADDING);
+    const [text, padding] = ['t'.repeat(length), isPadded ? 'p'.repeat(length) : ''];
     const logprobs = between === '' ? '' : logProbsText([{ token: 'l'.repeat(length), ...NO_PROBABILITY }]);
-    const marked = before + text + between + logprobs + after;
-    const event = jsonIn(marked.replaceAll(NUMBER, SAMPLE_NUMBER).replace(PADDING, padding));
+    let whole = before + text + between + logprobs + after;
+    if (isNumbered) whole = whole.replaceAll(NUMBER, SAMPLE_NUMBER);
+    if (isPadded) whole = whole.replace(PADDING, padding);
+    const event = jsonIn(whole);
     const sample = this.format.deltaIn(event);
     if (!isRecord(event) || sample?.text !== text || sample.logprobs !== logprobs) return undefined;
-    if (marked.includes(NUMBER) && event.sequence_number !== Number(SAMPLE_NUMBER)) return undefined;
+    if (isNumbered && event.sequence_number !== Number(SAMPLE_NUMBER)) return undefined;
     const { fields } = this.format;
-    const isPaddingUnread = Object.keys(event).some((name) => event[name] === padding && !fields.has(name));
-    if (marked.includes(PADDING) && !isPaddingUnread) return undefined;
-    const [head, ...numbered] = before.split(NUMBER);
-    const isNumbered = head !== undefined && numbered.length > 0;
+    if (isPadded && !Object.keys(event).some((name) => event[name] === padding && !fields.has(name))) return undefined;
+    const numberAt = before.indexOf(NUMBER);
     return {
-      head: isNumbered ? head : '',
-      before: isNumbered ? numbered.join(NUMBER) : before,
+      head: numberAt < 0 ? '' : before.slice(0, numberAt),
+      before: before.slice(numberAt + 1),
       between,
       ...skippedValues(after),
       sample: this.format.withText(sample, '', ''),
