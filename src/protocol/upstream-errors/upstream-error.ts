@@ -50,7 +50,7 @@ export function upstreamError(
   const searched = [...messages, ...nested].join('\n').slice(0, MAX_READ_LENGTH);
   if (!OTHER_STATUSES.has(clientStatus) && isContextOverflow(type, code, searched))
     return new ApiError(CONTEXT_OVERFLOW, shownMessage, { status: 400, type: 'invalid_request_error', param, headers });
-  const isLoading = clientStatus === 503 && messages.some((each) => LOADING.test(each.slice(0, MAX_LOADING_LENGTH)));
+  const isLoading = clientStatus === 503 && messages.some((each) => isLoadingModel(each.slice(0, MAX_LOADING_LENGTH)));
   const knownCode = isModel ? 'model_not_found' : errorCode(details, clientStatus);
   return new ApiError(isMistake ? 'invalid_request' : knownCode, shownMessage, {
     status: clientStatus,
@@ -83,8 +83,19 @@ const MISTAKES = [
 
 /** A server that loads its model does not say how long it takes. */
 const LOADING_SECONDS = '5';
-const LOADING = /\bloading model\b|\bmodel\b.{0,200}\b(?:is|still) (?:currently )?loading\b/i;
 const MAX_LOADING_LENGTH = 512;
+
+function isLoadingModel(message: string): boolean {
+  return (
+    /\bloading model\b/i.test(message) || areInOrder(message, /\bmodel\b/i, /\b(?:is|still) (?:currently )?loading\b/i)
+  );
+}
+
+/** Whether the second is found behind the first. Not one pattern: with anything between them it would look at the rest once for each first. */
+function areInOrder(message: string, first: RegExp, second: RegExp): boolean {
+  const at = message.search(first);
+  return at >= 0 && second.test(message.slice(at));
+}
 
 /** These concern keys, accounts, addresses and rates, whatever their message. */
 const OTHER_STATUSES: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 429]);
@@ -138,13 +149,24 @@ const MAX_UNKNOWN_LENGTH = 512;
 /** Few servers have OpenAI's code for it; the others say so, with 404 or 400. */
 function isUnknownModel(message: string, status: number): boolean {
   if (message.length > MAX_UNKNOWN_LENGTH || (status !== 400 && status !== 404)) return false;
-  return (status === 404 && MISSING.test(message)) || UNKNOWN_MODEL.some((words) => words.test(message));
+  const isMissing =
+    areInOrder(message, /\b(?:models?|deployment)\b/i, /\b(?:does not exist|not found)\b/i) ||
+    areInOrder(message, /\bdoes not exist\b/i, /\bmodel\b/i);
+  if (status === 404 && isMissing) return true;
+  if (UNKNOWN_MODEL.some((words) => words.test(message))) return true;
+  const ends = [...message.matchAll(/\b(?:not found|does not exist|not exist)\b/gi)];
+  return ends.some(({ index }) => endsWithModel(message.slice(0, index)));
 }
 
-const MISSING =
-  /\b(?:models?|deployment)\b.{0,512}\b(?:does not exist|not found)\b|\bdoes not exist\b.{0,512}\bmodel\b/i;
+/** Whether a text ends with a model's name, as in `the model 'x' is`. */
+function endsWithModel(text: string): boolean {
+  const words = text.trim().split(/\s+/);
+  if (/^(?:is|was)$/i.test(words.at(-1) ?? '')) words.pop();
+  const [last = '', previous = ''] = words.reverse();
+  return /\bmodels?(?:$|[/:])/i.test(last) || (/\bmodels?[/:]?$/i.test(previous) && /^['"\u0060\w./:@+-]+$/.test(last));
+}
+
 const UNKNOWN_MODEL: readonly RegExp[] = [
-  /\bmodels?\b[/: ]{0,2}['"\u0060]?[\w./:@+-]{0,128}['"\u0060]?\s{0,2}(?:is |was )?(?:not found|does not exist|not exist)\b/i,
   /\bnot found the model\b|\bunknown model\b|\bis not a valid model id\b|\bmodel identifier is invalid\b|模型不存在/i,
   /\binvalid model(?: name| id)?(?: passed|:| ['"\u0060])|\bdeployment for this resource does not exist\b/i,
   // Anthropic's, and OpenRouter's.
