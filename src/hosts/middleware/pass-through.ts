@@ -23,7 +23,7 @@ import {
   turnContext,
 } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
-import { answerClientError, type HostMiddleware, type NodeMiddleware } from './as-middleware.ts';
+import { answerClientError, type HostMiddleware, type NodeMiddleware, originalUrl } from './as-middleware.ts';
 import { guard } from './guard.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
@@ -127,6 +127,8 @@ export function passThroughRouter<Req extends NodeRequest = NodeRequest>(
     const { url = '' } = req;
     const [path = ''] = url.split('?', 1);
     if (!PLAIN.test(path) || !isPassed(req.method ?? '', path)) return next();
+    // Express 4 takes a second slash for the mount's own: what the host has at this path has not seen such a request.
+    if (originalUrl(req)?.split('?', 1)[0]?.includes('//')) return next();
     const fail = (error: unknown) => answerClientError(error, req, res, next, settings);
     takeJsonBody(req, res, settings, isShared)
       .then((json) => {
