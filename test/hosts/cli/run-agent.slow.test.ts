@@ -135,6 +135,11 @@ env_key = "OPEN_RESPONSES_KEY"
     ]);
   });
 
+  itProgram('[E-14] gives opencode its settings where those of the project do not replace them', async () => {
+    const { said } = await run(['opencode', ...upstream()]);
+    expect(said.env.OPENCODE_CONFIG_CONTENT).toBe(said.files['opencode.json']);
+  });
+
   itProgram(
     '[E-14] gives each agent the whole name of the model, such as the path by which llama.cpp calls it',
     async () => {
