@@ -203,7 +203,7 @@ env_key = "OPEN_RESPONSES_KEY"
   it.each([
     [[], 2, usage('run needs an agent, such as codex')],
     [['vim'], 2, usage("there is no agent 'vim': known are codex, claude, opencode, pi")],
-    [['codex', 'exec'], 2, usage("'exec' is no option of run: what is for codex stands behind --")],
+    [['codex', 'exec'], 2, usage("'exec' is no option of run: write the arguments of codex behind --")],
     [['codex', '--port', '1'], 2, usage("Unknown option '--port'")],
     [['codex', '--model', ''], 2, usage('--model needs a value')],
     [
