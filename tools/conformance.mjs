@@ -99,7 +99,9 @@ function suites() {
 /** The rows of docs/providers.md, by what they were tested with. */
 function providers() {
   const rows = [
-    ...read('docs/providers.md').matchAll(/^\| `([\w.-]+)` \|.*\| ((?:recordings|documentation only)[^|]*) \|$/gm),
+    ...read('docs/providers.md').matchAll(
+      /^\| `([\w.-]+)` \|.*\| ((?:recordings|documentation only|reports)[^|]*) \|$/gm,
+    ),
   ];
   return table(
     ['Model server', 'Tested with'],

@@ -8,7 +8,8 @@ import { createVectorStores, fileSearch, memoryVectors } from 'express-open-resp
 import { attachResponsesWebSocket } from 'express-open-responses/websocket';
 
 const users = new Map([['Bearer key-of-ada', 'ada']]);
-const findUser = ({ headers }: IncomingMessage) => users.get(headers.authorization ?? '');
+// Anthropic's clients send `x-api-key`, all others a bearer token.
+const findUser = ({ headers }: IncomingMessage) => users.get(headers.authorization ?? `Bearer ${headers['x-api-key']}`);
 const refusal = { status: 401, message: 'Unknown API key.' };
 
 const baseURL = process.env.OPENAI_BASE_URL ?? 'http://localhost:8000/v1';

@@ -42,11 +42,12 @@ describe('the app with five APIs, WebSocket, inspector and shutdown', () => {
     const messages = [{ role: 'user' as const, content: 'Hi.' }];
     const file = await client.files.create({ file: await toFile(Buffer.from('Hi'), 'a.txt'), purpose: 'user_data' });
     const headers = { authorization: 'Bearer key-of-ada', 'content-type': 'application/json' };
+    const ofAnthropic = { 'x-api-key': 'key-of-ada', 'content-type': 'application/json' };
     const body = JSON.stringify({ model: 'demo', max_tokens: 9, messages });
     const seen = [
       (await client.responses.create({ model: 'demo', input: 'Hi.' })).status,
       (await client.chat.completions.create({ model: 'demo', messages })).object,
-      (await fetch(`${url}/v1/messages`, { method: 'POST', headers, body })).status,
+      (await fetch(`${url}/v1/messages`, { method: 'POST', headers: ofAnthropic, body })).status,
       (await client.files.retrieve(file.id)).filename,
       (await client.vectorStores.create({})).object,
       (await fetch(`${url}/v1/models`)).status,

@@ -255,7 +255,7 @@ describe('a package that is missing', () => {
 
   it.each([
     ['websocket', 'ws'],
-    ['mcp', '@modelcontextprotocol/sdk'],
+    ['mcp', '@modelcontextprotocol/client'],
     ['otel', '@opentelemetry/api'],
     ['engines/bullmq', 'bullmq'],
   ])('[F-31] is named with how to install it, imported or required: %s', (entry, name) => {

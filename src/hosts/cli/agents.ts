@@ -129,12 +129,15 @@ const opencode: Agent = {
       },
     };
     const file = 'opencode.json';
+    const text = JSON.stringify(config, null, 2);
     const env = {
       OPENCODE_CONFIG: `${folder}/${file}`,
+      // The same again, since the `opencode.json` of a project goes before that file, and may name a model of another server.
+      OPENCODE_CONFIG_CONTENT: text,
       OPENCODE_DISABLE_AUTOUPDATE: '1',
       OPENCODE_DISABLE_MODELS_FETCH: '1',
     };
-    return { args: [], env, files: { [file]: JSON.stringify(config, null, 2) } };
+    return { args: [], env, files: { [file]: text } };
   },
 };
 

@@ -1,5 +1,6 @@
 /** Reads the command line. */
 import { parseArgs } from 'node:util';
+import { AGENTS } from './agents.ts';
 import { printableMessage, usageFailure } from './failure.ts';
 
 /** What `--help` prints. */
@@ -83,9 +84,16 @@ export function readArguments(args: readonly string[], env: Env): Command {
 }
 
 function readServe(args: readonly string[], env: Env): Command {
-  const { values } = parsed(() => parseArgs({ args: [...args], options: SERVE_OPTIONS, strict: true }));
+  const { values, positionals } = parsed(() =>
+    parseArgs({ args: [...args], options: SERVE_OPTIONS, strict: true, allowPositionals: true }),
+  );
   if (values.help) return { print: 'help' };
   if (values.version) return { print: 'version' };
+  const [word] = positionals;
+  if (word !== undefined)
+    throw usageFailure(
+      AGENTS.has(word) ? `${word} is started by 'run ${word}'` : `Unexpected argument '${printableMessage(word)}'`,
+    );
   const shared = readShared(values, env);
   const port = Number(values.port);
   if (!/^\d{1,5}$/.test(values.port) || port > 65_535)
@@ -105,7 +113,7 @@ function readRun(args: readonly string[], env: Env): Command {
   if (agent === undefined) throw usageFailure('run needs an agent, such as codex');
   if (further !== undefined)
     throw usageFailure(
-      `'${printableMessage(further)}' is no option of run: what is for ${printableMessage(agent)} stands behind --`,
+      `'${printableMessage(further)}' is no option of run: write the arguments of ${printableMessage(agent)} behind --`,
     );
   return {
     run: { ...readShared(values, env), host: '127.0.0.1', port: 0, agent, model: values.model, rest },

@@ -195,6 +195,7 @@ describe('the program', () => {
   it.each([
     [['--nope'], usage("Unknown option '--nope'")],
     [['serve'], usage("Unexpected argument 'serve'")],
+    [['codex', '--inspect'], usage("codex is started by 'run codex'")],
     [['--store', ''], usage('--store needs a value')],
     [['--port', '70000'], usage("--port must be a number from 0 to 65535, got '70000'")],
     [['--upstream', 'ftp://x'], usage("--upstream must be an http(s) URL, got 'ftp://x'")],

@@ -135,6 +135,11 @@ env_key = "OPEN_RESPONSES_KEY"
     ]);
   });
 
+  itProgram('[E-14] gives opencode its settings where those of the project do not replace them', async () => {
+    const { said } = await run(['opencode', ...upstream()]);
+    expect(said.env.OPENCODE_CONFIG_CONTENT).toBe(said.files['opencode.json']);
+  });
+
   itProgram(
     '[E-14] gives each agent the whole name of the model, such as the path by which llama.cpp calls it',
     async () => {
@@ -198,7 +203,7 @@ env_key = "OPEN_RESPONSES_KEY"
   it.each([
     [[], 2, usage('run needs an agent, such as codex')],
     [['vim'], 2, usage("there is no agent 'vim': known are codex, claude, opencode, pi")],
-    [['codex', 'exec'], 2, usage("'exec' is no option of run: what is for codex stands behind --")],
+    [['codex', 'exec'], 2, usage("'exec' is no option of run: write the arguments of codex behind --")],
     [['codex', '--port', '1'], 2, usage("Unknown option '--port'")],
     [['codex', '--model', ''], 2, usage('--model needs a value')],
     [

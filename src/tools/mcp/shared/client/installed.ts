@@ -1,5 +1,5 @@
 /** The SDK for MCP clients that the host has installed. */
-import { optionalPeer } from '../../../../ports/host/peer.ts';
+import { optionalPeer, requirePeer } from '../../../../ports/host/peer.ts';
 import type { McpSdk } from './mcp-client.ts';
 import { sdkV1 } from './sdk-v1.ts';
 import { sdkV2 } from './sdk-v2.ts';
@@ -15,7 +15,11 @@ export function installedSdk(): McpSdk {
 /** Throws on import where there is no SDK at all. With that of servers alone, the entry has a use without clients. */
 function findSdk(): McpSdk | Error {
   try {
-    return sdkV2() ?? sdkV1();
+    const newer = sdkV2();
+    if (newer) return newer;
+    if (optionalPeer('@modelcontextprotocol/sdk', '@modelcontextprotocol/sdk/client/index.js')) return sdkV1();
+    // It is missing, and the one to install.
+    return requirePeer<never>('express-open-responses/mcp', '@modelcontextprotocol/client');
   } catch (error) {
     if (error instanceof Error && optionalPeer('@modelcontextprotocol/server')) return error;
     throw error;
