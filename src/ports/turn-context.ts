@@ -1,9 +1,17 @@
 /** Records which preparation a request has already had, so that no step is repeated. */
 
+import type { McpApprovalRequestItem } from '../protocol/items.ts';
 import type { JsonObject } from '../protocol/record.ts';
 import type { Budget, BudgetedTurn } from './budget.ts';
 import type { StoredResponse } from './store.ts';
 import type { Toolset } from './toolset.ts';
+
+/** A call as it will run once it is approved: the item that requests that, and its server's address. */
+export interface PendingCall {
+  readonly request: McpApprovalRequestItem;
+  /** The URL of a server that the request named; null for one of the host's own. */
+  readonly url: string | null;
+}
 
 /** The server-run tools that are in the body. */
 export interface InjectedTools {
@@ -39,6 +47,8 @@ export interface TurnContext {
   readonly requestId?: string;
   /** The random part of the response's id, if that response exists already. */
   readonly seed?: string;
+  /** The calls that the user approves by it, where a process that is gone has used the approvals up. */
+  readonly approved?: readonly PendingCall[];
   readonly tools?: InjectedTools;
   readonly history?: LoadedHistory;
   readonly heartbeat?: WantedHeartbeat;

@@ -174,6 +174,26 @@ describe('prompts', () => {
     ]);
   });
 
+  it('[E-09] are counted for the model that they name, with their messages once', async () => {
+    const counts: [text: string, model: string][] = [];
+    const countTokens = (...count: [text: string, model: string]) => counts.push(count);
+    const { app } = await start({
+      prompts: { weather: { ...WEATHER, input: [{ role: 'user', content: 'Of {{city}}.' }] } },
+      countTokens,
+    });
+    const count = async (body: JsonObject) => {
+      const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+      expect((await fetch(`${app.url}/responses/input_tokens`, init)).status).toBe(200);
+    };
+    const prompt = { id: 'weather', variables: { city: 'Oslo' } };
+    await count({ prompt, input: 'Now?' });
+    await count({ prompt, model: 'mine' });
+    expect(counts.map(([text, model]) => [model, text.match(/Of Oslo/g)?.length, text.includes('Now?')])).toEqual([
+      ['the-model', 1, true],
+      ['mine', 1, false],
+    ]);
+  });
+
   it('[E-09] that cannot be are refused when the router is created', () => {
     const create = (prompts: unknown) => () => responsesRouter({ prompts } as RouterOptions);
     expect(create(7)).toThrow(/prompts must be an object of prompts, a folder or a function/);

@@ -415,7 +415,7 @@ describe('the request of a response that another process began', () => {
       requestId: 'req_1',
       signal: new AbortController().signal,
     };
-    const { request } = requestIn(requestText({ ...begun, scope: 'ada' }, key.id, sealed), key, sealed);
+    const { request } = requestIn(requestText({ ...begun, scope: 'ada' }, { id: key.id }, sealed), key, sealed);
     expect(request).toEqual({
       via: 'restored',
       method: 'POST',

@@ -76,7 +76,7 @@ export class BackgroundRuns {
     const { stored } = prepared;
     // Such an engine compares the clocks itself.
     if (!this.settings.engine.takesOver) await this.clock.check();
-    if (this.log) await this.beginLog(this.log, request, stored);
+    if (this.log) await this.beginLog(this.log, request, prepared);
     const started = withLatestExpiry(
       toStoredTurn(stored, { resource: prepared.storedStart, output: [] }),
       this.settings.limits.durationMs,
@@ -126,11 +126,11 @@ export class BackgroundRuns {
     return new LogFollower({ watch, key, recent, onWritten, isStored }, following);
   }
 
-  private async beginLog(log: EventLog, request: EndpointRequest, stored: BackgroundTurn['stored']): Promise<void> {
+  private async beginLog(log: EventLog, request: EndpointRequest, { stored, approved }: BackgroundTurn): Promise<void> {
     const { limits, stateSealer } = this.settings;
     const { scope, id, createdAt, version } = stored;
     const expiresAt = createdAt + limits.durationMs + limits.eventsTtlMs;
-    const text = requestText(request, id, stateSealer);
+    const text = requestText(request, { id, approved }, stateSealer);
     await fromStore(() => log.begin({ scope, id }, { epoch: storedVersion({ version }), request: text, expiresAt }));
   }
 

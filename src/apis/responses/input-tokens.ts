@@ -4,11 +4,13 @@ import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { countInput } from '../../engine/tokens/count-input.ts';
 import { beginTurn } from '../../engine/turn/lifetime.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isPresent, isRecord, type JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
 import { noteReporter } from '../endpoint/prepare.ts';
 import { prepareRequest } from './pipeline.ts';
+import { type PromptSettings, resolvePrompt } from './steps/resolve-prompt.ts';
+import { responseAgents } from './turn/response-agents.ts';
 import type { ResponsesApiSettings } from './turn/settings.ts';
 
 /** Replaces a missing model name: every encoding counts a text without a model. */
@@ -25,10 +27,10 @@ export async function countInputTokens(
   const { signal, place, leave } = beginTurn(apiRequest, settings.limits.durationMs, turns);
   try {
     if (place) await place;
-    const sent = apiRequest.body;
-    // With the fields that only an answer needs.
-    const body = isRecord(sent) ? { ...sent, model: sent.model ?? NO_MODEL, input: sent.input ?? [] } : sent;
-    const { request } = await prepareRequest({ ...apiRequest, body, signal }, settings);
+    const body = await countedBody({ ...apiRequest, signal }, settings);
+    const prepared = await prepareRequest({ ...apiRequest, body, signal }, settings);
+    const agents = responseAgents(apiRequest, settings, signal, false);
+    const { request } = agents?.begin(prepared).prepared ?? prepared;
     const headers = passedHeaders(apiRequest);
     const call = { signal, headers, limits: settings.limits, note: noteReporter(apiRequest, settings) };
     const tokens = await countInput(request, call, settings);
@@ -36,4 +38,17 @@ export async function countInputTokens(
   } finally {
     leave();
   }
+}
+
+/** The body with the fields that only an answer needs, where neither it nor its prompt has them. */
+async function countedBody(
+  apiRequest: EndpointRequest,
+  settings: ResponsesApiSettings & PromptSettings,
+): Promise<unknown> {
+  const { body } = apiRequest;
+  if (!isRecord(body)) return body;
+  const named = isPresent(body.prompt) ? await resolvePrompt(apiRequest, body, settings) : undefined;
+  // The cast: `resolvePrompt` makes a body of a body.
+  const sent = named ? { ...(named.body as JsonObject), prompt: null } : body;
+  return { ...sent, model: sent.model ?? NO_MODEL, input: sent.input ?? [] };
 }

@@ -1,6 +1,6 @@
 /** Prepares a turn: the steps over the request, then each part of the turn from what they have found. */
 
-import { useAnswers } from '../../engine/approvals/use-answers.ts';
+import { approvedCalls, useAnswers } from '../../engine/approvals/use-answers.ts';
 import type { ClientRequest, EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { findWorkspaces } from '../../engine/tools/workspace.ts';
 import { restoredState } from '../../engine/turn/checkpoint.ts';
@@ -26,6 +26,8 @@ export interface PreparedTurn extends ResponseStart {
   /** Which fields of an item the client is shown. */
   readonly presentItem: PresentItem;
   readonly turn: Turn;
+  /** The calls that the user has approved by the request; absent for none. */
+  readonly approved?: ReturnType<typeof approvedCalls>;
   /** Take the client's answers to their calls while they work, and are told of its further input; undefined for a response of one agent. */
   readonly agents?: Pick<ResponseAgents, 'inject' | 'steer'>;
 }
@@ -101,7 +103,12 @@ export async function prepareTurn(
   };
   // The last step that may be refused: an answer counts once.
   if (!resumed) await useAnswers(asked.answers, asked, settings);
-  const shown = { ...start, presentItem: itemPresenter(body.include) };
+  const { approved } = asked.answers;
+  const shown = {
+    ...start,
+    presentItem: itemPresenter(body.include),
+    ...(approved.length > 0 ? { approved: approvedCalls(approved, asked.toolset) } : {}),
+  };
   if (!first || !agents) return { ...shown, turn };
   return { ...shown, turn: first.join(turn, workspaces), agents };
 }

@@ -7,7 +7,7 @@ import { partText } from '../../protocol/item-text.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
 import { itemsOfAgent, ROOT_AGENT } from '../../protocol/tool-calls/conversation/agent-items.ts';
 import { pendingClientCalls } from '../../protocol/tool-calls/conversation/pair-calls.ts';
-import { answeredId, isClientCall } from '../../protocol/tool-calls/kinds.ts';
+import { answeredId, isClientAnswer, isClientCall } from '../../protocol/tool-calls/kinds.ts';
 import { type Consumer, deliver, type PullStream, pullInTurn, Stage } from '../../streams/pull-stream.ts';
 import { hasLeft } from '../request/endpoint-request.ts';
 import { startState, type TurnState } from '../turn/machine/state.ts';
@@ -100,8 +100,9 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
     this.consumer = consumer;
     const batch = this.ready.shift();
     if (batch) return this.handOn(batch);
-    if (this.begun === 0)
-      this.run(this.tree.root, runTurn({ ...this.turn, ...this.inner(ROOT_AGENT), runBy: undefined }));
+    const { compaction: asked } = this.turn;
+    const own = { ...this.inner(ROOT_AGENT), runBy: undefined, compaction: asked?.only ? asked : undefined };
+    if (this.begun === 0) this.run(this.tree.root, runTurn({ ...this.turn, ...own }));
     for (const run of [...this.runs.values()]) {
       if (!this.consumer) return;
       run.pull();
@@ -253,6 +254,23 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
     consumer?.onError(error);
   }
 
+  /** What all agents have come to; of those that wait for the client nothing may go. */
+  private async compact(): Promise<void> {
+    const { compaction, plan } = this.turn;
+    if (!compaction || compaction.only || this.tree.paused.length > 0) return;
+    for await (const [input] of compaction.compact(this.output)) {
+      if (input?.type !== 'compacted') continue;
+      this.addUsage(input.usage, input.cost);
+      const id = outputItemId('cmp', plan.seed, this.output.length);
+      this.write({ id, type: 'compaction', encrypted_content: input.encrypted }, ROOT_AGENT);
+    }
+  }
+
+  private addUsage(usage: Usage, cost: number | undefined): void {
+    this.usage = usageSum(this.usage, usage);
+    if (cost !== undefined) this.cost = (this.cost ?? 0) + cost;
+  }
+
   /** What the engine tells of an agent's turn. */
   private inner(name: string): Inner {
     const { beforeCalls } = this.turn;
@@ -350,6 +368,8 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
         this.output[index] = item;
         const { call_id: callId, status }: Item = item;
         if (isClientCall(item) && status !== 'incomplete') this.open.set(callId, agent);
+        // Where calls of this server are shown as those of a client, it has answered them itself.
+        else if (isClientAnswer(item)) this.open.delete(answeredId(item));
         return { type: 'item-end', sequence: this.sequence++, index, item, agent };
       }
       default:
@@ -388,9 +408,7 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
     this.runs.delete(agent.name);
     Promise.resolve(run.close()).catch(() => {});
     this.bytes += run.bytes;
-    this.usage = usageSum(this.usage, end.usage);
-    const { cost } = end.upstream ?? {};
-    if (cost !== undefined) this.cost = (this.cost ?? 0) + cost;
+    this.addUsage(end.usage, end.upstream?.cost);
     if (isRoot) this.end = end;
     if (run.number === 1) this.fillSilences();
     const isWhole = end.status === 'completed';
@@ -457,23 +475,27 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
   /** The last event is emitted only once the response can be continued. */
   private async endResponse(last: TurnEnd): Promise<void> {
     for (const agent of this.tree.agents.values()) this.tree.take(agent);
-    const { output, usage } = this;
-    const { upstream } = last;
-    const facts = this.cost === undefined ? upstream : { ...upstream, cost: this.cost };
-    const about = { output, usage, ...(facts ? { upstream: facts } : {}) };
-    if (last.error) return this.failResponse({ ...last, ...about }, last.error);
-    const completedAt = last.status === 'completed' ? this.turn.now() : null;
-    const end: TurnEnd = { ...last, ...about, completedAt, sequence: this.sequence++ };
+    if (last.error) return this.failResponse(this.whole(last), last.error);
+    const isWhole = last.status === 'completed';
     try {
+      if (isWhole) await this.compact();
+      const end = { ...this.whole(last), completedAt: isWhole ? this.turn.now() : null, sequence: this.sequence };
       await this.turn.keep(end);
+      this.over = true;
+      this.sequence += 1;
+      this.put([end]);
     } catch (error) {
-      this.sequence -= 1;
       if (hasLeft(this.agents.signal)) return this.breakOff(error);
       const { body, status, cause, server, advice } = toApiError(error);
-      return this.failResponse(end, { ...body, status, cause, server, advice });
+      this.failResponse(this.whole(last), { ...body, status, cause, server, advice });
     }
-    this.over = true;
-    this.put([end]);
+  }
+
+  /** The end of the first agent's last turn as that of the response. */
+  private whole(last: TurnEnd): TurnEnd {
+    const { output, usage, cost } = this;
+    const upstream = cost === undefined ? last.upstream : { ...last.upstream, cost };
+    return { ...last, output, usage, ...(upstream ? { upstream } : {}) };
   }
 
   private failResponse(end: TurnEnd, error: TurnError): void {

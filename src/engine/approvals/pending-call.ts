@@ -2,16 +2,10 @@
 
 import type { ReportInfo } from '../../ports/hooks.ts';
 import { fromStore, type ResponseStore, type StoredResponse } from '../../ports/store.ts';
+import type { PendingCall } from '../../ports/turn-context.ts';
 import { recordKey, responseIdOfItem } from '../../protocol/ids.ts';
-import type { Item, McpApprovalRequestItem } from '../../protocol/items.ts';
+import type { Item } from '../../protocol/items.ts';
 import { type StoreWriteSettings, storeRecord } from '../request/keep.ts';
-
-/** A call as it will run: the item that requests its approval, and its server's address. */
-export interface PendingCall {
-  readonly request: McpApprovalRequestItem;
-  /** The URL of a server that the request named; null for one of the host's own. */
-  readonly url: string | null;
-}
 
 /** The same as stored. */
 interface StoredCall extends Item, PendingCall {

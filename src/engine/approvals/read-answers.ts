@@ -5,6 +5,7 @@ import type { Reports } from '../../ports/hooks.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { MaybePromise, ResponseStore } from '../../ports/store.ts';
 import { findTool } from '../../ports/toolset.ts';
+import type { PendingCall } from '../../ports/turn-context.ts';
 import { ApiError, type ErrorCode } from '../../protocol/errors.ts';
 import type { ApprovedCall } from '../../protocol/events.ts';
 import { modelCallOfItem, originOfItem, quoteId } from '../../protocol/ids.ts';
@@ -13,7 +14,7 @@ import { markedIn } from '../../protocol/json/whole-numbers.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { toolCallKind } from '../../protocol/tool-calls/kinds.ts';
 import { callingProgram } from '../../protocol/tool-calls/program-call.ts';
-import { findPendingCall, type PendingCall } from './pending-call.ts';
+import { findPendingCall } from './pending-call.ts';
 import { type Approver, type Decided, reportApproval } from './report-approval.ts';
 
 /** The user's decisions in this request. */
@@ -69,7 +70,8 @@ async function checkAnswers(
   const denied: Decided[] = [];
   for (const answer of live) {
     const id = answer.approval_request_id;
-    const pending = await findPendingCall(settings.store, sources.apiRequest.scope, id);
+    const used = sources.apiRequest.context?.approved?.find(({ request }) => request.id === id);
+    const pending = used ?? (await findPendingCall(settings.store, sources.apiRequest.scope, id));
     if (!answer.approve) denied.push({ id, request: pending?.request ?? requestsFor(id, sources.conversation)[0] });
     else approved.push(checkApproval(answer, pending, sources, settings));
   }

@@ -1,9 +1,10 @@
 /** Uses up the user's answers, each of which counts once. */
 import type { MaybePromise } from '../../ports/store.ts';
-import { findTool } from '../../ports/toolset.ts';
+import { findTool, type Toolset } from '../../ports/toolset.ts';
+import type { PendingCall } from '../../ports/turn-context.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { McpApprovalRequestItem } from '../../protocol/items.ts';
-import { type PendingCall, restorePendingCalls, takePendingCall } from './pending-call.ts';
+import { restorePendingCalls, takePendingCall } from './pending-call.ts';
 import type { Answers, ApprovalSettings } from './read-answers.ts';
 import { type Approver, reportApproval } from './report-approval.ts';
 
@@ -40,10 +41,7 @@ async function takeApproved(
   // In the same order for all requests: of two with the same answers, one gets them all.
   for (const each of approved.toSorted((one, other) => (one.id < other.id ? -1 : 1))) {
     if (await takePendingCall(settings.store, scope, each.id)) {
-      // The cast: of a call that is approved the request is known. The answer has been checked against the stored call.
-      const request = each.request as McpApprovalRequestItem;
-      const [, entry] = findTool(approver.toolset, request.server_label, request.name) ?? [];
-      calls.push({ request, url: entry?.url ?? null });
+      calls.push(...approvedCalls([each], approver.toolset));
       continue;
     }
     reportApproval(each, 'refused', approver, settings);
@@ -51,4 +49,14 @@ async function takeApproved(
     const message = `The approval of '${each.id}' does not count: it was answered before.`;
     throw new ApiError('approval_not_found', message, { param: 'input' });
   }
+}
+
+/** The calls as they were stored: the answers have been checked against them. */
+export function approvedCalls(approved: Answers['approved'], toolset: Toolset): readonly PendingCall[] {
+  return approved.map((each) => {
+    // The cast: of a call that is approved the request is known.
+    const request = each.request as McpApprovalRequestItem;
+    const [, entry] = findTool(toolset, request.server_label, request.name) ?? [];
+    return { request, url: entry?.url ?? null };
+  });
 }

@@ -1,18 +1,21 @@
 /** Rewrites a conversation without tool calls, for a model that is offered no tools. */
 
+import { originOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
-import { joinedPrograms } from '../../protocol/tool-calls/conversation/joined-programs.ts';
 import { imageGenerationCall } from '../../protocol/tool-calls/image-generation-call.ts';
 import { callOutput, isCallOutput, writtenKind } from '../../protocol/tool-calls/kinds.ts';
+import { foundText } from '../../protocol/tool-calls/tool-search-call.ts';
+import { readableItems } from '../tools/toolset.ts';
 
 /**
  * The conversation with calls and outputs as text: some model servers refuse calls in a request that offers no tools,
  * and a model that is offered tools may call one instead of writing a summary. Reasoning is left out.
  */
 export function toTranscript(items: readonly Item[]): readonly Item[] {
-  return joinedPrograms(items).flatMap((item): readonly Item[] => {
+  return readableItems(items, ({ id }) => originOfItem(id) !== undefined).flatMap((item): readonly Item[] => {
     if (item.type === 'message') return [item];
+    if (item.type === 'tool_search_output') return [outputMessage(foundText(item.tools))];
     if (isCallOutput(item)) return [outputMessage(callOutput(item))];
     if (item.type === imageGenerationCall.type) return [assistantMessage('[Made an image.]')];
     const kind = writtenKind(item);
@@ -23,7 +26,8 @@ export function toTranscript(items: readonly Item[]): readonly Item[] {
     const shown = typeof text === 'string' ? text : JSON.stringify(text);
     const call = assistantMessage(`[Called the tool ${name} with: ${shown}]`);
     // The results of some are items of their own.
-    return kind.runBy === 'client' || kind.answeredBy ? [call] : [call, outputMessage(output)];
+    const isAlone = kind.runBy === 'client' || kind.answeredBy || (kind.outputItem && item.output === undefined);
+    return isAlone ? [call] : [call, outputMessage(output)];
   });
 }
 

@@ -4,7 +4,7 @@ import type { Item } from '../../protocol/items.ts';
 import { leastBytes } from '../../protocol/json/json-size.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { answeredId, isCallOutput, isClientAnsweredCall } from '../../protocol/tool-calls/kinds.ts';
+import { answeredId, isCallOutput, isClientAnsweredCall, isOpenClientCall } from '../../protocol/tool-calls/kinds.ts';
 import { isHostMessage, isSameModelOutput, isUserMessage } from './window.ts';
 
 /** A shorter conversation. */
@@ -82,6 +82,8 @@ function newestUserMessages(items: readonly Item[]): readonly [number, number] {
  */
 function* possibleStarts(items: readonly Item[], newest: number): Generator<number, void> {
   const open = new Map<unknown, number>();
+  // A call of this server has none where the model was stopped in the middle of its next call.
+  const answered = new Set(items.filter(isCallOutput).map(answeredId));
   let waiting = 0;
   let searches = 0;
   for (const [index, item] of items.entries()) {
@@ -95,7 +97,7 @@ function* possibleStarts(items: readonly Item[], newest: number): Generator<numb
     }
     if (item.type === 'tool_search_call' && item.output === undefined) searches += 1;
     else if (item.type === 'tool_search_output') searches -= 1;
-    else if (isClientAnsweredCall(item) && item.status !== 'incomplete') {
+    else if (isClientAnsweredCall(item) && (answered.has(item.call_id) || isOpenClientCall(item))) {
       open.set(item.call_id, (open.get(item.call_id) ?? 0) + 1);
       waiting += 1;
     } else if (isCallOutput(item)) {

@@ -2,7 +2,8 @@
 
 import { modelCallOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
-import { answeredId, isCallOutput, isClientAnsweredCall, toolCallKind } from '../../protocol/tool-calls/kinds.ts';
+import { answeredId, isClientAnswer, isOpenClientCall, toolCallKind } from '../../protocol/tool-calls/kinds.ts';
+import { callingProgram } from '../../protocol/tool-calls/program-call.ts';
 import type { Compacted } from './seal.ts';
 
 /** A conversation as the model receives it. */
@@ -48,17 +49,35 @@ export function isUserMessage({ type, role }: Item): boolean {
 }
 
 /**
- * The start of what cannot be summarised yet: the first call without an output, with the rest of the model's output
- * around it. The length of the list if every call has its output.
+ * The start of what cannot be summarised yet: the first call without an output, request for an approval that may still be
+ * answered, or program that goes on, with the program that made it, and the rest of the model's output around it. The length of
+ * the list if nothing waits.
  */
 export function pendingStart(items: readonly Item[]): number {
-  const open = new Map<unknown, number>();
+  const calls = new Map<unknown, number>();
+  const requests = new Map<unknown, number>();
+  const programs = new Map<unknown, number>();
+  const openPrograms = new Map<unknown, number>();
   for (const [index, item] of items.entries()) {
-    if (isClientAnsweredCall(item) && item.status !== 'incomplete') open.set(item.call_id, index);
-    else if (isCallOutput(item)) open.delete(answeredId(item));
+    if (isOpenClientCall(item)) calls.set(item.call_id, index);
+    else if (isClientAnswer(item)) calls.delete(answeredId(item));
+    else if (item.type === 'program') {
+      programs.set(item.call_id, index);
+      if (item.fingerprint) openPrograms.set(item.call_id, index);
+    } else if (item.type === 'program_output') openPrograms.delete(item.call_id);
+    else if (item.type === 'mcp_approval_request') requests.set(item.id, index);
+    else if (item.type === 'mcp_approval_response') requests.delete(item.approval_request_id);
+    else if (isUserMessage(item)) {
+      // Whoever says something else has not approved; a program that waits for nothing else has not gone on.
+      requests.clear();
+      openPrograms.clear();
+    }
   }
   let start = items.length;
-  for (const index of open.values()) start = Math.min(start, index);
+  for (const index of [...calls.values(), ...requests.values(), ...openPrograms.values()]) {
+    const caller = callingProgram(items[index] ?? {});
+    start = Math.min(start, index, programs.get(caller) ?? index);
+  }
   for (let before = items[start - 1]; before && isSameModelOutput(before, items[start]); before = items[start - 1])
     start -= 1;
   return start;

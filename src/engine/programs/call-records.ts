@@ -37,8 +37,9 @@ export function shownArguments(item: Item): string | undefined {
 }
 
 /** The request that an approved call goes back to; undefined for any other item. */
-export function approvalRequestId({ type, approval_request_id: id }: Item): string | undefined {
-  return type === mcpCall.type && typeof id === 'string' ? id : undefined;
+export function approvalRequestId(item: Item): string | undefined {
+  const { approval_request_id: id } = item;
+  return typeof id === 'string' && writtenKind(item) ? id : undefined;
 }
 
 /** What the program receives of the call in this item; `answer` is the item that answers it. Undefined while there is nothing. */

@@ -83,7 +83,10 @@ function recordsIn(
     }
     if (approved.has(String(item.id))) continue;
     const call = approvedCalls.get(String(item.id));
-    record.result = (call && callResult(call, undefined)) ?? { text: denialText(decisions.get(item.id)), failed: true };
+    record.result = (call && callResult(call, answers.get(call.call_id))) ?? {
+      text: denialText(decisions.get(item.id)),
+      failed: true,
+    };
   }
   return records;
 }

@@ -188,8 +188,9 @@ export class ProgramRuns {
     return step ?? { text: '', error: DIVERGED };
   }
 
-  private begin({ fingerprint }: ProgramLog, code: string): Promise<RunningProgram> {
-    const { callable: tools } = this;
+  private begin({ fingerprint, records }: ProgramLog, code: string): Promise<RunningProgram> {
+    // What it has called it must find again, also where this request allows no more of it.
+    const tools = [...new Set([...this.callable, ...records.map(({ name }) => name)])];
     const { runtime, limits, signal, scope } = this.case;
     const [startedAt = Date.now(), seed] = [startTime(fingerprint), hash('sha256', fingerprint)];
     return runtime.begin({ code, tools, startedAt, seed, maxCalls: limits.toolCalls }, signal, scope);

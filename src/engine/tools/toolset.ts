@@ -22,7 +22,7 @@ import { foundText, TOOL_SEARCH } from '../../protocol/tool-calls/tool-search-ca
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { denialText } from '../programs/open-programs.ts';
 import type { EndpointRequest } from '../request/endpoint-request.ts';
-import { hasDeferred, toolSearch } from './deferred-tools.ts';
+import { hasDeferred, knownTools, toolSearch } from './deferred-tools.ts';
 
 /** No tools at all, as for most requests. */
 const NOTHING: ReadonlyMap<string, never> = new Map<string, never>();
@@ -147,6 +147,17 @@ export function hiddenTools(toolset: Toolset, known: ReadonlySet<string>): (name
     if (!entry || !isHidden(name, entry, known)) return undefined;
     return { server: entry.tool.server, definition: definition(name, entry), listed: listedTool(entry.tool) };
   };
+}
+
+/** The deferred tools that these items have found beside the `known` ones: the definitions of those, and the names of all. */
+export function foundTools(
+  items: readonly Item[],
+  { findable, known }: { readonly findable: Toolset; readonly known: ReadonlySet<string> },
+): { readonly definitions: readonly ToolDefinition[]; readonly known: ReadonlySet<string> } {
+  const found = [...knownTools(items, findable)];
+  const hidden = hiddenTools(findable, known);
+  const definitions = found.flatMap((name) => hidden(name)?.definition ?? []);
+  return { definitions, known: new Set([...known, ...found]) };
 }
 
 /**
@@ -290,10 +301,17 @@ export function conversationForModel(
   const answered = withoutUnanswered(items, toolset);
   // One check per item if there is nothing to change, as usual: thousands of them are in no cache.
   return answered.some(needsModelForm)
-    ? withDenials(joinedPrograms(itemsOfAgent(answered), isNative, resumed), isNative).map(
-        modelForm(toolset, forms, isNative),
-      )
+    ? readableItems(answered, isNative, resumed).map(modelForm(toolset, forms, isNative))
     : answered;
+}
+
+/** The conversation of the first agent, with programs and calls that were denied in the forms that a model reads. */
+export function readableItems(
+  items: readonly Item[],
+  isNative: (item: Item) => boolean,
+  resumed?: ReadonlySet<unknown>,
+): readonly Item[] {
+  return withDenials(joinedPrograms(itemsOfAgent(items), isNative, resumed), isNative);
 }
 
 /** A call that the user denied counts as failed; other approval items are kept, or carry no content. */

@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { originOfItem } from '../ids.ts';
 import type { Item, ToolCallType } from '../items.ts';
-import { isRecord, type JsonObject, plainText } from '../record.ts';
+import { isPresent, isRecord, type JsonObject, plainText } from '../record.ts';
 import { applyPatchCall } from './apply-patch-call.ts';
 import { codeInterpreterCall } from './code-interpreter-call.ts';
 import { customToolCall } from './custom-tool-call.ts';
@@ -129,6 +129,18 @@ const ANSWER_BY_TYPE: ReadonlyMap<string, NonNullable<WrittenToolCallKind['answe
 /** Whether the item is a call that the client must answer. */
 export function isClientAnsweredCall(item: TypedItem): boolean {
   return writtenKind(item)?.answeredBy !== undefined;
+}
+
+/** Whether the call waits for the client: of those that an item of their own answers, this server runs some itself. */
+export function isOpenClientCall(item: TypedItem & JsonObject): boolean {
+  const kind = writtenKind(item);
+  if (kind?.runBy !== 'client' || item.status === 'incomplete') return false;
+  return kind.answeredBy !== undefined || kind === clientToolSearchCall;
+}
+
+/** Whether the item answers such a call. */
+export function isClientAnswer(item: TypedItem & JsonObject): boolean {
+  return isCallOutput(item) || (item.type === 'tool_search_output' && isPresent(item.call_id));
 }
 
 /** Whether the client itself runs the call: a shell may also be one of a container of the model's own server. */

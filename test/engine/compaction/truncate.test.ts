@@ -127,3 +127,18 @@ it.each(['Prompt too long.', '', 'Limit 4096.', '1'.repeat(30)])(
     expect(shareThatFits(message)).toBe(0.5);
   },
 );
+
+it('[O-08] [E-02] goes on behind commands that did not run, since the model was stopped in the middle of its next call', () => {
+  const environment = { type: 'container_reference', container_id: 'c' };
+  const command = (status: string): Item => ({ type: 'shell_call', status, call_id: status, environment });
+  const long = 'x'.repeat(3000);
+  const items = [
+    says('user', long),
+    command('completed'),
+    command('incomplete'),
+    says('user', long),
+    says('assistant', long),
+  ];
+  const kept = truncateRequest(requestOf([...items, says('user', 'And now?')]), 1000)?.items;
+  expect(kept).toEqual([says('user', 'And now?')]);
+});

@@ -446,7 +446,7 @@ describe('guard', () => {
     const request = { body: {}, params: {}, query: {}, headers: new Headers(), scope: 's', requestId: 'r' };
     const { signal } = new AbortController();
     const id = 'resp_00000000000000000000000000000001';
-    const textOf = (context: object) => requestText({ ...request, signal, context }, id, sealer);
+    const textOf = (context: object) => requestText({ ...request, signal, context }, { id }, sealer);
     expect(requestIn(textOf({}), { scope: 's', id }, sealer).requestId).toBe('r');
     expect(() => requestIn(textOf({ guards: [{}] }), { scope: 's', id }, sealer)).toThrow('guarded by a middleware');
   });

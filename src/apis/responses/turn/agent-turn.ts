@@ -5,7 +5,7 @@ import type { AgentLimits, AgentTree } from '../../../engine/agents/agent-tree.t
 import type { AgentTurnParts } from '../../../engine/agents/agents-turn.ts';
 import type { MultiAgentSettings } from '../../../engine/agents/settings.ts';
 import type { CallCount } from '../../../engine/tools/rounds.ts';
-import { conversationForModel, toolDefinitions } from '../../../engine/tools/toolset.ts';
+import { conversationForModel, foundTools, toolDefinitions } from '../../../engine/tools/toolset.ts';
 import type { Workspaces } from '../../../engine/tools/workspace.ts';
 import type { Turn } from '../../../engine/turn/run-turn.ts';
 import { ApiError } from '../../../protocol/errors.ts';
@@ -80,8 +80,11 @@ export async function agentTurn(
   const answers = { approved, denied: [] };
   const { programs } = resumePrograms({ ...prepared, answers }, settings, { agent, made });
   const resumed = new Set(programs?.map(({ callId }) => callId));
+  // What the agent has found in this response, or was given of another's searches.
+  const found = foundTools(items, tools);
   const request: ModelRequest = {
     ...rest,
+    tools: [...rest.tools, ...found.definitions],
     items: states.opened(conversationForModel(items, toolset, tools.forms, undefined, resumed)),
     ...(toolChoice === 'none' || toolChoice === 'auto' ? { toolChoice } : {}),
     ...(isRoot && textFormat ? { textFormat } : {}),
@@ -90,6 +93,7 @@ export async function agentTurn(
     {
       ...prepared,
       request,
+      tools: { ...tools, known: found.known },
       ...(programs ? { programs } : {}),
       apiRequest: { ...apiRequest, signal, isSteered: undefined },
       answers,

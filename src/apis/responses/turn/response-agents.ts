@@ -11,7 +11,7 @@ import { ApiError } from '../../../protocol/errors.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { isRecord, plainText } from '../../../protocol/record.ts';
 import { itemOwners, ROOT_AGENT } from '../../../protocol/tool-calls/conversation/agent-items.ts';
-import { answeredId, isCallOutput, isClientAnsweredCall } from '../../../protocol/tool-calls/kinds.ts';
+import { answeredId, isClientAnswer, isOpenClientCall } from '../../../protocol/tool-calls/kinds.ts';
 import type { PreparedRequest } from '../steps/request.ts';
 import { type AgentSettings, type AgentTurnSources, type Approved, agentTurn, withAgentTools } from './agent-turn.ts';
 import { requestedAgents } from './requested-agents.ts';
@@ -155,10 +155,10 @@ function pausedAgents({ conversation, input }: PreparedRequest) {
   const answered = new Set<string>();
   for (const [index, item] of conversation.entries()) {
     const owner = owners[index] ?? ROOT_AGENT;
-    const isAnswer = isCallOutput(item) || item.type === 'mcp_approval_response';
+    const isAnswer = isClientAnswer(item) || item.type === 'mcp_approval_response';
     if (isAnswer) open.delete(answeredId(item) ?? item.approval_request_id);
     else if (item.type === 'mcp_approval_request') open.set(item.id, owner);
-    else if (isClientAnsweredCall(item)) open.set(item.call_id, owner);
+    else if (isOpenClientCall(item)) open.set(item.call_id, owner);
     if (isAnswer && owner !== ROOT_AGENT && brought.has(item)) answered.add(owner);
   }
   const waiting = new Set(open.values());

@@ -93,7 +93,7 @@ function programRuns(
     name,
     runtime,
     callable: [...(tools.programs?.keys() ?? [])],
-    isHidden: (called) => tools.programs?.get(called)?.isHidden === true,
+    isHidden: (called) => tools.programs?.get(called)?.isHidden === true && !tools.known.has(called),
     isRunHere: (called) => toolset.has(called) && !approvalRules.has(called),
     nameOf: toolNameReader(toolset, tools.forms),
     open,

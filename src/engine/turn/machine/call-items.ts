@@ -20,6 +20,8 @@ export function presentedAs(
 /** Whether this server ran the call. The model's own server makes items of some of the same types. */
 export function isServerExecuted({ owners }: Pick<TurnPlan, 'owners'>, item: OutputItem): boolean {
   if (originOfItem(item.id) !== undefined) return false;
+  // For clients that know only calls of functions.
+  if (item.type === 'function_call') return item.namespace === undefined && owners.has(item.name);
   const kind = toolCallKind(item);
   if (kind?.runBy !== 'server' || !kind.mayRunUpstream) return kind?.runBy === 'server';
   return [...owners.values()].some(({ shownAs: type }) => type === kind.type);

@@ -236,7 +236,11 @@ const APPROVED = -1;
 
 /** Shows a call that the user has approved, which then waits for its result. */
 export function writeApproved(draft: Draft, { name, arguments: text, approvalRequestId, program }: ApprovedCall): void {
-  const head = program === undefined ? undefined : { fields: programCaller(program) };
+  // Not every type of call shows what it was approved by, and the program goes on with the result of its request.
+  const head =
+    program === undefined
+      ? undefined
+      : { fields: { ...programCaller(program), approval_request_id: approvalRequestId } };
   const call = showCall(draft, APPROVED, name, head, approvalRequestId);
   closeCall(draft, writeArguments(draft, call, text), 'completed');
 }

@@ -3,7 +3,7 @@ import { modelCallOfItem } from '../../ids.ts';
 import type { Item, ToolOutput } from '../../items.ts';
 import { objectIn } from '../../json/json-text.ts';
 import { isRecord, plainText } from '../../record.ts';
-import { answeredId, isCallOutput, isClientAnsweredCall } from '../kinds.ts';
+import { answeredId, isCallOutput, isClientAnswer, isClientAnsweredCall, isOpenClientCall } from '../kinds.ts';
 import { toolOutputText } from '../results/output-text.ts';
 
 /** The agent that answers the request; the names of all others begin with its name. */
@@ -66,7 +66,7 @@ export function ownItems(items: readonly Item[], agent: string): readonly Item[]
 export function itemOwners(items: readonly Item[]): readonly string[] {
   const asking = new Map<unknown, string>();
   return items.map((item) => {
-    const answered = isCallOutput(item)
+    const answered = isClientAnswer(item)
       ? asking.get(answeredId(item))
       : item.type === 'mcp_approval_response'
         ? asking.get(item.approval_request_id)
@@ -75,7 +75,7 @@ export function itemOwners(items: readonly Item[]): readonly string[] {
     const named = isRecord(agent) && typeof agent.agent_name === 'string' ? agent.agent_name : undefined;
     const owner = named ?? answered ?? ROOT_AGENT;
     if (item.type === 'mcp_approval_request') asking.set(item.id, owner);
-    else if (isClientAnsweredCall(item)) asking.set(item.call_id, owner);
+    else if (isClientAnsweredCall(item) || isOpenClientCall(item)) asking.set(item.call_id, owner);
     return owner;
   });
 }
@@ -157,7 +157,15 @@ function gathered(items: readonly Item[], messages: Set<Item>, isPart: boolean):
     return [];
   });
   open.delete(undefined);
-  return isPart && open.size > 0 ? seen.filter((item) => !open.has(modelCall(item))) : seen;
+  if (!isPart || open.size === 0) return seen;
+  const left = seen.filter((item) => open.has(modelCall(item)) && !isResult(item));
+  // A result has the number of the answer that follows it: it goes with its call.
+  const gone = new Set<unknown>([...left, ...left.flatMap(({ call_id: id }) => id ?? [])]);
+  return seen.filter((item) => !gone.has(item) && !(isResult(item) && gone.has(answeredId(item))));
+}
+
+function isResult({ type }: Item): boolean {
+  return type.endsWith('_output');
 }
 
 function modelCall({ id }: Item): string | undefined {

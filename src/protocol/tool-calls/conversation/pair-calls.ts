@@ -3,7 +3,7 @@ import { ApiError } from '../../errors.ts';
 import { toPrintableId } from '../../ids.ts';
 import type { Item } from '../../items.ts';
 import { isRecord, type JsonObject } from '../../record.ts';
-import { answeredId, isCallOutput, isClientAnsweredCall, isClientCall } from '../kinds.ts';
+import { answeredId, isCallOutput, isClientAnsweredCall, isClientCall, writtenKind } from '../kinds.ts';
 
 /** A call with truncated arguments, which a client need not answer. */
 export function isCutOff({ status }: JsonObject): boolean {
@@ -52,7 +52,8 @@ export function pairCalls(
   }
   const unanswered = new Set(open.left());
   for (const call of unanswered) {
-    if (isCutOff(call)) continue;
+    // What this server ran has no output where the model was stopped in the middle of its next call.
+    if (isCutOff(call) || writtenKind(call)?.runBy === 'server') continue;
     const message = `No tool output found for function call ${toPrintableId(call.call_id)}.`;
     throw new ApiError('tool_output_missing', message, { param: 'input' });
   }

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../../src/protocol/record.ts';
 import { sqliteStore } from '../../../../src/stores/sqlite/sqlite-store.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../../../src/testing/index.ts';
 import { HandQueue } from '../../../apis/background/hand-engine.ts';
-import { providerOf, says } from '../../../engine/tools/support.ts';
+import { calls, providerOf, says } from '../../../engine/tools/support.ts';
 import { sqliteDrivers } from '../../../stores/sqlite-drivers.ts';
 import { type App, startApp } from '../../../support/app.ts';
 import { gate } from '../../../support/gate.ts';
@@ -147,10 +147,10 @@ describe('a program whose process is gone', () => {
     PATIENCE,
   );
 
-  it(
-    '[E-12] makes no more calls than max_tool_calls in all its processes together',
-    async () => {
-      await withProcesses({ call: 'send' }, async ({ fake, ran, lost }) => {
+  it.each(['mcp_call', 'function_call'] as const)(
+    '[E-12] makes no more calls than max_tool_calls in all its processes together, shown as %s',
+    async (toolCalls) => {
+      const run = async ({ fake, ran, lost }: Processes) => {
         const code =
           'for (const name of ["send", "find", "find", "find"]) try { await tools[name]({ n: 1 }) } catch {}';
         fake.reply(writes(code), says('Done.'));
@@ -158,7 +158,8 @@ describe('a program whose process is gone', () => {
         expect([response.status, response.incomplete_details]).toEqual(['incomplete', { reason: 'max_tool_calls' }]);
         // The program is the third.
         expect(ran.map(({ name }) => name)).toEqual(['send', 'find']);
-      });
+      };
+      await withProcesses({ call: 'send' }, run, { show: { toolCalls } });
     },
     PATIENCE,
   );
@@ -208,3 +209,26 @@ describe('a program whose process is gone', () => {
     PATIENCE,
   );
 });
+
+it.each([
+  ['of the model', [calls(['call_1', 'send', '{"n":1}']), says('Done.')], 'mcp_call'],
+  ['of a program', [writes('text((await tools.send({ n: 1 })).name);'), says('Done.')], 'program_output'],
+])(
+  '[E-12] [S-18] what the user has approved goes on in another process: a call %s',
+  async (_, script, type) => {
+    const options = { approval: ({ name }: { readonly name: string }) => name === 'send' };
+    const run = async ({ fake, ran, lost, whole }: Processes) => {
+      fake.reply(...script);
+      const tools = [PROGRAMS, { ...CRM, allowed_callers: ['direct', 'programmatic'] }];
+      const first = await whole({ tools });
+      const input = itemsOf(first, 'mcp_approval_request').map(({ id }) => {
+        return { type: 'mcp_approval_response', approval_request_id: id, approve: true };
+      });
+      const response = await lost({ tools, previous_response_id: first.id, input });
+      expect([response.status, response.error, itemsOf(response, type).length]).toEqual(['completed', null, 1]);
+      expect(ran).toEqual(Array(2).fill({ name: 'send', n: 1 }));
+    };
+    await withProcesses({ call: 'send', isRepeatable: true }, run, options);
+  },
+  PATIENCE,
+);

@@ -94,7 +94,8 @@ export function buildToolPlan(input: ToolPlanInput, listed: Toolset, note: (note
   const hasSearch = hasServerSearch || own.get(TOOL_SEARCH)?.form.kind === 'tool_search';
   const deferred = hasSearch && !native?.searches ? deferredClientTools(own) : NO_TOOLS;
   const findable = deferred.size === 0 ? toolset : new Map([...toolset, ...deferred]);
-  const callable = new Set([...own.keys(), ...toolset.keys()]);
+  const ofModel = [...toolset].flatMap(([name, { programs }]) => (programs === 'only' ? [] : [name]));
+  const callable = new Set([...own.keys(), ...ofModel]);
   const resolved = resolveToolChoice(choice, { callable, toolset, hosted: native?.hosted ?? [], unknown });
   const found = new Set([...knownTools(conversation, findable), ...resolved.named]);
   const offer: ModelToolset = modelToolset(

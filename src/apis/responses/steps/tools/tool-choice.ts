@@ -80,6 +80,7 @@ export function printedType(type: unknown): string {
   return typeof type === 'string' ? type.slice(0, 100) : typeof type;
 }
 
+const FOR_PROGRAMS = "Tool choice cannot be met: 'allowed_callers' lets only programs call the tools that it names.";
 /** Each may name all tools of a server. */
 const MAX_ALLOWED = 4096;
 
@@ -93,8 +94,10 @@ function allowedTools({ tools, mode }: JsonObject, { callable, toolset, hosted }
   const names = chosen.flatMap((each) => each.names);
   const offered = names.filter((name) => callable.has(name));
   const hasHosted = entries.some((entry) => hosted.some((tool) => isSameHostedTool(entry, tool)));
-  if (mode === 'required' && offered.length === 0 && !hasHosted)
-    throw choiceError("No tool of 'tool_choice.tools' is in 'tools'.");
+  if (mode === 'required' && offered.length === 0 && !hasHosted) {
+    const isForPrograms = names.some((name) => toolset.has(name));
+    throw choiceError(isForPrograms ? FOR_PROGRAMS : "No tool of 'tool_choice.tools' is in 'tools'.");
+  }
   const [only] = mode === 'required' && offered.length === 1 && !hasHosted ? offered : [];
   const allowed = new Set(names);
   if (only !== undefined) return { toolChoice: { name: only }, allowed, named: [only] };
