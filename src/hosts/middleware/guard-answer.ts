@@ -1,6 +1,6 @@
 /** Guards what a handler writes: an event stream or one JSON value. */
 
-import type { ServerResponse } from 'node:http';
+import { METHODS, type ServerResponse } from 'node:http';
 import { StringDecoder } from 'node:string_decoder';
 import { createParser } from 'eventsource-parser';
 import { reportError } from '../../apis/endpoint/endpoint.ts';
@@ -41,6 +41,7 @@ export function guardAnswer(req: NodeRequest, res: ServerResponse, answer: Guard
     const isError = head.status < 200 || head.status > 299;
     const isText = /[/+]json\b/i.test(head.type) || (isError && (head.type === '' || /^text\//i.test(head.type)));
     if (head.plain && isText && isUtf8Type(head.type)) return new WholeRewriter(reader, answer);
+    if (head.plain && req.method === 'OPTIONS') return new MethodsRewriter(refuseUnreadable(answer));
     return refuseUnreadable(answer);
   });
 }
@@ -163,6 +164,26 @@ class WholeRewriter implements AnswerRewriter {
 
 function answerTooLarge(): ApiError {
   return new ApiError('output_too_large', 'The handler wrote more than the limit for an answer that guards read.');
+}
+
+/** What frameworks answer to OPTIONS, as browsers ask it before a request: the names of methods, and nothing else. */
+class MethodsRewriter implements AnswerRewriter {
+  readonly isOver = false;
+  private readonly unreadable: AnswerRewriter;
+
+  constructor(unreadable: AnswerRewriter) {
+    this.unreadable = unreadable;
+  }
+
+  async write(bytes: Uint8Array): Promise<string> {
+    const text = Buffer.from(bytes).toString('latin1');
+    const isMethods = text.split(/, ?/).every((method) => METHODS.includes(method));
+    return isMethods ? text : this.unreadable.write(bytes);
+  }
+
+  async end(): Promise<string> {
+    return '';
+  }
 }
 
 /** Compressed bytes and unknown formats may not pass. */

@@ -4,6 +4,7 @@ import { PassThrough, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Stop } from '../../upstreams/http/connection/watchdog.ts';
 import { headerPairs } from './node-body.ts';
+import { innerLocals } from './node-request.ts';
 
 /** A handler of Express, Connect or bare Node, with its framework's own request and response. */
 export type NodeHandler<Req = IncomingMessage, Res = ServerResponse> = (
@@ -70,7 +71,7 @@ export function callHandler(
 /** A response like the client's own, with the framework's additions, that writes into `body`. */
 function captureAnswer(req: IncomingMessage, res: ServerResponse, body: PassThrough) {
   const response: ServerResponse = Object.setPrototypeOf(new ServerResponse(req), Object.getPrototypeOf(res));
-  Object.assign(response, { req, locals: (res as { locals?: unknown }).locals, socket: req.socket });
+  Object.assign(response, { req, locals: innerLocals(res), socket: req.socket });
   Object.defineProperty(response, 'writableFinished', { get: () => body.writableFinished });
   const { writeHead } = response;
   // As with a socket, in a later turn: in the same turn the writer would never let a reader run.

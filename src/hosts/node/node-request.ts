@@ -124,3 +124,20 @@ export function setTurnContext(res: WithLocals, context: TurnContext): void {
   res.locals ??= {};
   res.locals.turn = context;
 }
+
+/**
+ * The locals of an answer that is written for another handler and not for the client: the host's own, with a turn context
+ * of its own. Nobody takes that answer over from the middlewares between: in their eyes no router answers yet.
+ */
+export function innerLocals(res: WithLocals): Record<string, unknown> {
+  const { handled: _, ...context } = turnContext(res);
+  let turn: unknown = context;
+  return new Proxy(res.locals ?? {}, {
+    get: (locals, name) => (name === 'turn' ? turn : Reflect.get(locals, name)),
+    set(locals, name, value) {
+      if (name !== 'turn') return Reflect.set(locals, name, value);
+      turn = value;
+      return true;
+    },
+  });
+}

@@ -7,7 +7,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import express from 'express';
-import { chatCompletionsUpstream, functionTools, heartbeat, memoryStore, runTools } from '../../../src/index.ts';
+import { chatCompletionsUpstream, functionTools, guard, heartbeat, memoryStore, runTools } from '../../../src/index.ts';
+import { pii } from '../../../src/policies/guards/index.ts';
 import type { ApiError } from '../../../src/protocol/errors.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import {
@@ -244,6 +245,50 @@ describe('runTools', () => {
       ].map((each) => [(each as JsonObject).content, (each as JsonObject).finish]);
       expect(reported).toEqual(Array(4).fill(['Hello', 'stop']));
     });
+
+  it.each([
+    ['JSON', false],
+    ['a stream', true],
+  ])(
+    '[X-01] [G-02] shows of %s only what a guard inside the handler lets pass, in every round',
+    async (_name, stream) => {
+      const secret = 'Write to bob@example.com now.';
+      const inner = guard({ guards: { output: [pii()] } });
+      const answers = stream
+        ? [chatStream({ content: secret }, { tool_calls: [{ index: 0, ...wire(LOOK)[0] }] }), textStream(secret)]
+        : [chatCompletion({ content: secret, tool_calls: wire(LOOK) }), chatCompletion(secret)];
+      const { handler } = handlerOf(...answers.map((text) => sends(text)));
+      const guarded: Step = (req, res, next) =>
+        inner(req, res, (error) => (error ? next(error) : handler(req, res, next)));
+      const { content } = (await withHost(
+        [runTools({ tools, store: memoryStore(), handler: guarded as never }) as Step],
+        async ({ post }) => reportedIn(await post({ ...CHAT, stream })),
+      )) as JsonObject;
+      expect(content).toBe('Write to [EMAIL] now.Write to [EMAIL] now.');
+    },
+  );
+
+  it("[X-01] leaves what a handler puts into the app's own locals there", async () => {
+    const app = express();
+    const { handler } = handlerOf((res) => {
+      (res as express.Response).locals.model = 'mine';
+      return sends(hello)(res, {} as HostRequest, () => {});
+    });
+    let seen: unknown;
+    app.use((_req, res, next) => {
+      res.once('finish', () => {
+        seen = res.locals.model;
+      });
+      next();
+    });
+    app.post('/chat/completions', runTools({ tools, store: memoryStore(), handler }) as express.RequestHandler);
+    const { url, close } = await listening(app);
+    await (
+      await fetch(`${url}/chat/completions`, { method: 'POST', headers: JSON_TYPE, body: JSON.stringify(CHAT) })
+    ).text();
+    await close();
+    expect(seen).toBe('mine');
+  });
 
   it('[X-01] reads what Express answers by json, send and status, with the app’s own locals', async () => {
     const ways: readonly ((res: express.Response) => unknown)[] = [

@@ -307,6 +307,31 @@ describe('guard', () => {
     },
   );
 
+  it.each([
+    ['/v1/responses/resp_1', 'GET, HEAD'],
+    ['/v1/chat/completions', 'POST'],
+  ])('[G-02] lets a framework say which methods %s has', async (path, methods) => {
+    const app = express().use(guard({ guards: { output: [pii()] } }) as express.RequestHandler);
+    app.get('/v1/responses/:id', (_req, res) => void res.json({}));
+    app.post('/v1/chat/completions', (_req, res) => void res.json({}));
+    const { url, close } = await listening(app);
+    const answer = await fetch(url + path, { method: 'OPTIONS' });
+    const text = await answer.text();
+    await close();
+    expect([answer.status, text]).toEqual([200, methods]);
+  });
+
+  it('[G-02] lets no other text pass that answers OPTIONS', async () => {
+    const steps = [
+      guard({ guards: { output: [pii()] } }) as Step,
+      handler({ type: { 'content-type': 'text/plain' }, text: SECRET, size: 99 }),
+    ];
+    await withHost(steps, async ({ url }) => {
+      const text = fetch(`${url}/v1/responses/resp_1`, { method: 'OPTIONS' }).then((answer) => answer.text());
+      expect(await text.catch(() => 'broken off')).toBe('broken off');
+    });
+  });
+
   it('keeps JSON that the request wants valid, in the words of every API', async () => {
     const json = '{"card":4111111111111111}';
     const format = { type: 'json_schema', name: 'x', schema: {} };
