@@ -7,7 +7,7 @@ import { readStateOwner, speaksMessages, type Upstream } from '../../ports/upstr
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { noteReporter } from '../endpoint/prepare.ts';
+import { noteReporter, type PrepareSettings } from '../endpoint/prepare.ts';
 import { requestLimits } from '../endpoint/request-limits.ts';
 import { openHidden, SEALED } from './hidden-items.ts';
 import { type InputContext, messageItems } from './input.ts';
@@ -26,6 +26,8 @@ export interface RequestWithTools {
   /** The tools that the client asks for, as the Responses API has them. */
   readonly tools: readonly JsonObject[];
   readonly toolset: Toolset;
+  /** Whether a middleware in front has put server-run tools into the body. */
+  readonly isRewritten: boolean;
 }
 
 /** The first half: enough to decide who answers. Throws `ApiError` for an invalid request. */
@@ -34,38 +36,53 @@ export async function prepareMessages(
   settings: MessagesSettings,
   needsMaxTokens = true,
 ): Promise<RequestWithTools> {
-  const { limits, remoteMcp, pipeline, approval } = settings;
+  const { limits, remoteMcp, pipeline } = settings;
   const body = checkMessages(request.body, requestLimits(request, limits), needsMaxTokens);
   // A middleware in front may have added tools to the body.
   const tools = request.context?.tools?.client ?? requestedTools(body, remoteMcp !== undefined);
   const asSent = { api: 'messages', body } as const;
   const itemsRequest = { ...request, asSent, body: { model: body.model, input: [], tools } };
   const offered = await pipeline.injectTools(itemsRequest, settings);
-  const { context } = offered;
-  if (!context?.tools) return { body, request: offered, tools, toolset: NO_TOOLS };
+  // What a middleware has added to the body is no tool of the client, whatever becomes of it here.
+  const isRewritten = (request.context?.tools?.toolset.size ?? 0) > 0;
+  const callable = withCallableTools(offered, tools, settings);
+  const { toolset = NO_TOOLS } = callable.context?.tools ?? {};
+  return { body, request: callable, tools, toolset, isRewritten };
+}
+
+/**
+ * The request with only those server-run tools in its context that this API can offer: none that needs approval, and those
+ * of the web on the client's terms.
+ */
+export function withCallableTools(
+  request: EndpointRequest,
+  tools: readonly JsonObject[],
+  settings: PrepareSettings,
+): EndpointRequest {
+  const { context } = request;
+  if (!context?.tools) return request;
   // This API has no way to request an approval.
-  const rules = readApprovalRules(context.tools.toolset, offered, approval);
-  const note = noteReporter(offered, settings);
+  const rules = readApprovalRules(context.tools.toolset, request, settings.approval);
+  const note = noteReporter(request, settings);
   for (const name of rules.keys()) {
     const message = `The tool '${name}' needs approval, which cannot be requested in the Messages API; the model is not offered it.`;
     note({ code: 'tool_dropped', message });
   }
   const callable = new Map([...context.tools.toolset].filter(([name]) => !rules.has(name)));
   const toolset = onWebTerms(callable, tools);
-  const changed = { ...offered, context: { ...context, tools: { ...context.tools, toolset } } };
-  return { body, request: changed, tools, toolset };
+  return { ...request, context: { ...context, tools: { ...context.tools, toolset } } };
 }
 
 /** The second half: the request in items. Throws `ApiError` for an invalid request, and for a thread. */
 export function toItemsRequest(
-  { body, request, tools }: RequestWithTools,
+  { body, request, tools, toolset }: RequestWithTools,
   settings: MessagesSettings,
 ): EndpointRequest {
   const { thread, system } = body;
   if (thread !== undefined && thread !== null)
     throw new ApiError('unsupported_parameter', NO_THREADS, { param: 'thread' });
   checkContent(body);
-  const choice = toolChoiceFields(body);
+  const choice = toolChoiceFields(body, { tools, toolset });
   noteUnknownTools(body, settings.remoteMcp !== undefined, noteReporter(request, settings));
   const input = messageItems(body, inputContext(body, request, settings));
   const fields = {
@@ -130,10 +147,11 @@ export function withMessagesSettings(request: ModelRequest, body: MessagesBody):
 
 /** Anthropic's own server, where it may have the request as it is, and the client its answer; else undefined. */
 export function passingUpstream(
-  { toolset, body, request }: RequestWithTools,
+  { toolset, body, request, isRewritten }: RequestWithTools,
   { upstream, guards }: MessagesSettings,
 ): Upstream | undefined {
-  if (!speaksMessages(upstream, body.model) || guards || request.context?.guards || toolset.size > 0) return undefined;
+  if (!speaksMessages(upstream, body.model) || guards || request.context?.guards) return undefined;
+  if (toolset.size > 0 || isRewritten) return undefined;
   // That server could not read parts that were made here.
   const holdsLocal = body.messages.some((message) => {
     const { role, content } = isRecord(message) ? message : {};

@@ -18,14 +18,20 @@ interface FoundResult {
   readonly index: number;
 }
 
-/** The messages as model servers accept them, and the repairs that were made. */
-export function repairTurns(messages: readonly unknown[]): Repaired<unknown> {
+/**
+ * The messages as model servers accept them, and the repairs that were made. Where they `continue` a thread, results before
+ * the first answer are of calls that only the thread has.
+ */
+export function repairTurns(messages: readonly unknown[], continues = false): Repaired<unknown> {
   const { repairs: all, found } = repairLog('messages');
   const entries = mergeRoles(
     messages.flatMap((message, index) => readTurn(message, index, found)),
     found,
   );
-  const answered = withResults(entries, found).filter(({ role, content, index }, at, list) => {
+  const firstAnswer = continues ? entries.findIndex(({ role }) => role === 'assistant') : 0;
+  const own = firstAnswer < 0 ? entries.length : firstAnswer;
+  const repaired = [...entries.slice(0, own), ...withResults(entries.slice(own), found)];
+  const answered = repaired.filter(({ role, content, index }, at, list) => {
     const isPrefill = role === 'assistant' && at === list.length - 1;
     if (content.length > 0 || isPrefill) return true;
     found('empty_message', index, 'a message must have content.');
@@ -83,9 +89,11 @@ function mergeRoles(entries: readonly Entry[], found: Found): readonly Entry[] {
 function withResults(entries: readonly Entry[], found: Found): readonly Entry[] {
   const results = resultsByCall(entries);
   const answered = entries.flatMap((entry, at) => {
-    if (entry.role !== 'assistant')
-      return at > 0 && entries[at - 1]?.role === 'assistant' ? [] : [withoutResults(entry)];
-    const next = entries[at + 1];
+    const { role } = entry;
+    if (role !== 'assistant')
+      return role === 'user' && entries[at - 1]?.role === 'assistant' ? [] : [withoutResults(entry)];
+    // Nothing may stand between a call and its result, a message of the system neither.
+    const next = entries[at + 1]?.role === 'user' ? entries[at + 1] : undefined;
     const calls = withUniqueIds(entry, found);
     const answers = calls.flatMap(({ block, sentId }) =>
       block.type === 'tool_use' ? [takeResult({ ...block, sentId }, entry, next, results, found)] : [],

@@ -8,7 +8,7 @@ import { CODE_INTERPRETER } from '../../protocol/tool-calls/code-interpreter-cal
 import { WEB_SEARCH } from '../../protocol/tool-calls/web-search-call.ts';
 import { fault } from './request/faults.ts';
 import type { MessagesBody } from './request/schema.ts';
-import { otherTerms, webTool } from './web-terms.ts';
+import { otherTerms, webTool, webToolNames } from './web-terms.ts';
 
 /**
  * The tools that the client asks for, as the Responses API has them. Throws `ApiError` for terms of an MCP server that
@@ -29,9 +29,11 @@ export function requestedTools(body: MessagesBody, opensServers: boolean): reado
   return [...tools.flatMap(clientTool), ...hosted.values(), ...(opensServers ? mcpTools(body, tools) : [])];
 }
 
-/** The tools as Anthropic has them, with those that the server runs in the place of its own. */
+/** The tools as Anthropic has them, with those that the server runs in the place of its own; what it does not run is left to the next handler. */
 export function withServerRun(tools: readonly JsonObject[], toolset: Toolset): readonly JsonObject[] {
-  const own = tools.filter((tool) => hostedType(tool) === undefined && tool.type !== 'mcp_toolset');
+  const served = new Set([...toolset.values()].map(({ tool }): unknown => tool.requestedBy));
+  const isServed = (type: unknown) => type !== undefined && served.has(type);
+  const own = tools.filter((tool) => !isServed(hostedType(tool)));
   const added = toolDefinitions(toolset).map(({ name, description, parameters }) => ({
     name,
     ...(description === undefined ? {} : { description }),
@@ -133,18 +135,36 @@ function enabledTools(
   return undefined;
 }
 
+/** The request's tools as the Responses API has them, and those of them that the server runs. */
+interface ChoosableTools {
+  readonly tools: readonly JsonObject[];
+  readonly toolset: Toolset;
+}
+
 /** `tool_choice` and `parallel_tool_calls`. Throws `ApiError` for a choice that cannot be met. */
-export function toolChoiceFields({ tool_choice: choice, tools }: MessagesBody): JsonObject {
+export function toolChoiceFields(
+  { tool_choice: choice, tools: listed }: MessagesBody,
+  { tools, toolset }: ChoosableTools,
+): JsonObject {
   if (!choice) return {};
   const { type, name, disable_parallel_tool_use: single } = choice;
   const parallel = single === true ? { parallel_tool_calls: false } : {};
   if (type === 'auto' || type === 'none') return { tool_choice: type, ...parallel };
-  if (!tools?.length) throw fault('tool_choice', '`tool_choice` may only be specified while providing `tools`');
+  if (!listed?.length) throw fault('tool_choice', '`tool_choice` may only be specified while providing `tools`');
   if (type === 'any') return { tool_choice: 'required', ...parallel };
-  const tool = tools.find((each) => each.name === name);
-  if (!tool) throw fault('tool_choice', `Tool '${String(name).slice(0, 100)}' not found in provided tools`);
-  const hosted = hostedType(tool);
-  return { tool_choice: hosted ? { type: hosted } : { type: 'function', name }, ...parallel };
+  const called = plainText(name);
+  // A middleware in front may have put tools of the server in the place of Anthropic's, under other names.
+  const hosted = hostedType({ type: `${called}_0` });
+  const isHosted = tools.some((tool) => tool.type === hosted && (tool.name === undefined || tool.name === called));
+  if (hosted !== undefined && isHosted) {
+    const [only, ...others] = hosted === WEB_SEARCH ? webToolNames(toolset, called) : [];
+    // Both of Anthropic's web tools are one of the Responses API, of which the choice is to force one half.
+    const isSingle = only !== undefined && others.length === 0;
+    return { tool_choice: isSingle ? { type: 'function', name: only } : { type: hosted }, ...parallel };
+  }
+  if (!listed.some((each) => each.name === name))
+    throw fault('tool_choice', `Tool '${called.slice(0, 100)}' not found in provided tools`);
+  return { tool_choice: { type: 'function', name }, ...parallel };
 }
 
 /** The tools after the last message's changes. Skips invalid entries, since the messages may not have been validated yet. */

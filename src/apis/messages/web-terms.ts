@@ -44,6 +44,14 @@ export function onWebTerms(toolset: Toolset, tools: readonly JsonObject[]): Tool
   return new Map(entries);
 }
 
+/** The model's names for the tools that stand for one of Anthropic's two. */
+export function webToolNames(toolset: Toolset, kind: string): readonly string[] {
+  const ofWeb = [...toolset].filter(([, { tool }]) => tool.requestedBy === WEB_SEARCH);
+  return ofWeb.flatMap(([modelName, { tool }]) =>
+    (tool.name === OPEN_PAGE) === (kind === FETCHES) ? [modelName] : [],
+  );
+}
+
 function withUseLimit(entry: ToolsetEntry, terms: JsonObject): ToolsetEntry {
   const { provider } = entry;
   const maxUses = typeof terms.max_uses === 'number' ? terms.max_uses : Number.POSITIVE_INFINITY;

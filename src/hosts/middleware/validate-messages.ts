@@ -50,7 +50,10 @@ export function validateMessages<Req extends NodeRequest = NodeRequest>(
       const { body } = request;
       if (!isRecord(body) || !Array.isArray(body[field])) return request;
       const before: readonly unknown[] = body[field];
-      const { list, places, repairs } = repair(before, Boolean(body.previous_response_id || body.conversation));
+      const { list, places, repairs } = repair(
+        before,
+        Boolean(body.previous_response_id || body.conversation || body.thread),
+      );
       if (mode === 'reject') rejectFirst(repairs);
       if (mode === 'reject' || repairs.length === 0) return request;
       callHookSafely('onRepair', () => onRepair?.(repairs, { requestId: request.requestId }), settings.recorder);

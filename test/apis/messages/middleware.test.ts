@@ -1,6 +1,9 @@
 /** The middlewares in front of handlers of Anthropic's API: the host's own, and ours. */
 
 import express, { type RequestHandler } from 'express';
+import { demoSearch } from 'express-open-responses/testing';
+import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
+import { webSearch } from 'express-open-responses/web-search';
 import fc from 'fast-check';
 import { repairTurns } from '../../../src/apis/messages/repair.ts';
 import { checkContent, type MessagesBody } from '../../../src/apis/messages/request/schema.ts';
@@ -17,6 +20,7 @@ import {
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import { startFakeUpstream, textStream, toolCallStream } from '../../../src/testing/index.ts';
 import { listening } from '../../support/listening.ts';
+import { messagesStream, textBlock } from '../../upstreams/messages-bytes.ts';
 import { ask, askJson, eventsIn, lastBody, USER } from './messages-app.ts';
 
 const weather = functionTools({ weather: { execute: () => 'Sunny.' } });
@@ -116,10 +120,46 @@ describe('validateMessages', () => {
       ['missing_id 1', 'bad_arguments 1', 'empty_name 1', 'missing_output 1'],
     ],
     ['what is no message', [4, USER], [USER.role], ['not_a_message 0']],
+    [
+      'a result behind a message of the system',
+      [
+        USER,
+        spoke(use('a')),
+        { role: 'system', content: [{ type: 'text', text: 'Be brief.' }] },
+        asUser(result('a'), { type: 'text', text: 'And?' }),
+      ],
+      [
+        USER.role,
+        spoke(use('a')),
+        asUser(result('a')),
+        { role: 'system', content: [{ type: 'text', text: 'Be brief.' }] },
+        asUser({ type: 'text', text: 'And?' }),
+      ],
+      ['misplaced_output 3'],
+    ],
+    [
+      'a result that is missing before a message of the system',
+      [USER, spoke(use('a')), { role: 'system', content: 'Be brief.' }],
+      [
+        USER.role,
+        spoke(use('a')),
+        asUser(result('a', '(no output was recorded)')),
+        { role: 'system', content: [{ type: 'text', text: 'Be brief.' }] },
+      ],
+      ['missing_output 1'],
+    ],
   ])('[X-12] [X-02] repairs %s', async (_name, given, expected, codes) => {
     const { messages, seen } = await repaired(given);
     const wanted = expected?.map((each) => (typeof each === 'string' ? asUser({ type: 'text', text: 'Go.' }) : each));
     expect({ messages, seen }).toEqual({ messages: wanted ?? given, seen: codes });
+  });
+
+  it('[X-12] [X-02] leaves results alone whose calls are in the thread that the request continues', async () => {
+    const url = await serve(validateMessages(), echo);
+    const thread = { type: 'continue', previous_message_id: 'msg_1' };
+    const messages = [asUser(result('of the thread')), spoke(use('a')), asUser(result('a'), result('unheard of'))];
+    const { body } = await askJson(url, { thread, messages });
+    expect(body.messages).toEqual([...messages.slice(0, 2), asUser(result('a'))]);
   });
 
   it("[X-12] [X-02] rejects in Anthropic's envelope", async () => {
@@ -140,6 +180,7 @@ describe('validateMessages', () => {
       fc.constantFrom('a', 'b').map((each) => result(each)),
     );
     const message = fc.oneof(
+      fc.constant({ role: 'system', content: [{ type: 'text', text: 'Be brief.' }] }),
       fc.array(block, { maxLength: 4 }).map((content) => spoke(...content)),
       fc.array(answer, { maxLength: 4 }).map((content) => asUser(...content)),
     );
@@ -174,6 +215,55 @@ describe('injectTools', () => {
     const { body } = await askJson(url);
     expect(body.content).toEqual([{ type: 'text', text: 'Sunny.' }]);
     expect(lastBody({ fake }).tools).toHaveLength(1);
+  });
+
+  it('[X-12] [X-02] leaves to the next handler what the server does not run', async () => {
+    const url = await serve(injectTools({ tools: weather }), echo);
+    const tools = [
+      { type: 'mcp_toolset', mcp_server_name: 'theirs' },
+      { type: 'code_execution_20250825', name: 'code_execution' },
+    ];
+    const mcp_servers = [{ type: 'url', name: 'theirs', url: 'https://example.com/mcp' }];
+    const { body } = await askJson(url, { tools, mcp_servers });
+    expect([body.tools, body.mcp_servers]).toEqual([
+      [...tools, expect.objectContaining({ name: 'weather' })],
+      mcp_servers,
+    ]);
+  });
+
+  const notes: string[] = [];
+  const hooks = { onNote: ({ message }: { readonly message: string }) => void notes.push(message) };
+
+  it.each([
+    ['alike', () => true],
+    ['only the router', undefined],
+  ])('[X-12] [X-02] offers no tool that needs approval where both say so (%s)', async (_name, approval) => {
+    const fake = await startFakeUpstream({
+      reply: { body: messagesStream([textBlock(0, 'Hi.')]), headers: { 'content-type': 'text/event-stream' } },
+    });
+    const upstream = anthropicUpstream({ baseURL: fake.baseURL, apiKey: 'k', retries: 0 });
+    closing.push(fake.close, async () => upstream.close?.());
+    const url = await serve(
+      injectTools({ tools: weather, hooks, approval }),
+      messagesRouter({ upstream, tools: weather, hooks, approval: () => true }),
+    );
+    await (await ask(url, { stream: true })).text();
+    expect(JSON.stringify(lastBody({ fake }))).not.toContain('weather');
+    expect(notes.splice(0)).toEqual([expect.stringContaining("'weather' needs approval")]);
+  });
+
+  it("[X-12] [X-02] leaves Anthropic's names of tools to be chosen by", async () => {
+    const fake = await startFakeUpstream({ reply: { body: textStream('Hi.') } });
+    const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, retries: 0 });
+    closing.push(fake.close, async () => upstream.close?.());
+    const tools = webSearch({ engine: demoSearch(), pages: true });
+    const url = await serve(injectTools({ tools }), messagesRouter({ upstream, tools }));
+    const { status } = await askJson(url, {
+      tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }],
+      tool_choice: { type: 'tool', name: 'web_fetch' },
+    });
+    const { tool_choice: choice } = lastBody({ fake });
+    expect([status, choice]).toEqual([200, { type: 'function', function: { name: 'open_page' } }]);
   });
 });
 
