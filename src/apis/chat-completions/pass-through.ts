@@ -97,7 +97,7 @@ export class PassThrough implements ChatAnswer, Mapping<ChatBatch, string> {
     let frames = this.chunkFrames(events);
     this.endAnswer();
     const share = { calls: answer.calls, hasResults: false, isStopped: false };
-    if (completion.isRewritten) frames += closingFrames(completion, closingReason(answer, share));
+    if (completion.isRewritten) frames += closingFrames(completion, closingReason(answer, share, completion.isLegacy));
     const { record } = this.chat;
     if (!record) return frames + DONE_FRAME;
     record.takeFrames(frames);

@@ -131,7 +131,7 @@ export class ToolTurn implements ChatAnswer, Mapping<readonly TurnEvent[], strin
     model.endAnswer();
     const share = this.clientShare(end);
     if (completion.isRewritten || share.isStopped)
-      this.closing = closingFrames(completion, closingReason(model.answer, share));
+      this.closing = closingFrames(completion, closingReason(model.answer, share, completion.isLegacy));
     chat.record?.takeFrames(this.closing);
     await this.keep(share);
   }
@@ -150,12 +150,12 @@ export class ToolTurn implements ChatAnswer, Mapping<readonly TurnEvent[], strin
   }
 
   /** Stores what the client cannot send back: it has not seen the server-run calls, nor the answers before the last. */
-  private async keep({ calls, isStopped }: ClientShare): Promise<void> {
+  private async keep({ calls }: ClientShare): Promise<void> {
     const { completion, model, server, chat } = this;
     const before = model.earlierMessages;
     const hasMore = before.length > 0 || model.results.length > 0;
     // A legacy call has no id under which anything could be stored.
-    if (calls.length > 0 && !isStopped && !completion.isLegacy && hasMore) {
+    if (calls.length > 0 && !completion.isLegacy && hasMore) {
       const round = { before, text: wholeText(model.answer.text), clients: calls, answered: model.results };
       await server.keepResults(round);
     }

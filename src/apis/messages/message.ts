@@ -104,8 +104,12 @@ const STOP_REASONS: Readonly<Record<NonNullable<TurnEnd['reason']>, string>> = {
 };
 
 function stopReason({ reason, output }: Pick<TurnEnd, 'reason' | 'output'>): string {
-  if (reason !== null) return STOP_REASONS[reason];
+  const stopped = reason === null ? undefined : STOP_REASONS[reason];
+  const isPaused = stopped === 'pause_turn' || reason === 'repeated_tool_calls';
+  if (stopped !== undefined && !isPaused) return stopped;
+  // Where the server's limit is reached beside calls of the client, these go first: a message with them cannot be sent back alone.
   if (output.some(({ type }) => type === 'function_call')) return 'tool_use';
+  if (stopped !== undefined) return stopped;
   const isRefused = output.some(
     (item) => item.type === 'message' && item.content.some(({ type }) => type === 'refusal'),
   );

@@ -73,12 +73,15 @@ class Passage {
 
   async whole(life: Lifetime): Promise<Reply> {
     let body = '';
-    for await (const { data, server } of this.answer) {
+    for await (const { whole, data, server } of this.answer) {
+      // Its events are no answer to a client that asked for one object.
+      if (!whole && data.length > 0) throw errorInText(data[0] ?? '') ?? noAnswer('with one object');
       body += data.join('');
       this.server = server ?? this.server;
     }
     const message = jsonIn(body);
-    const error = isRecord(message) ? errorInBody(message) : undefined;
+    if (!isRecord(message)) throw noAnswer('with a message');
+    const error = errorInBody(message);
     if (error) throw error;
     this.count(message);
     this.end('completed');
@@ -138,7 +141,7 @@ class Passage {
    * client cannot read.
    */
   private wholeFrames(text: string): string {
-    throw errorInText(text) ?? new ApiError('upstream_error', 'The model server did not answer with a stream.');
+    throw errorInText(text) ?? noAnswer('with a stream');
   }
 
   private frame(data: string): string {
@@ -186,6 +189,10 @@ function eventType(data: string): string {
   const event = jsonIn(data);
   const type = isRecord(event) ? event.type : undefined;
   return typeof type === 'string' && /^\w{1,64}$/.test(type) ? type : 'message';
+}
+
+function noAnswer(form: string): ApiError {
+  return new ApiError('upstream_error', `The model server did not answer ${form}.`);
 }
 
 function errorInText(text: string): ApiError | undefined {

@@ -2,7 +2,14 @@
 
 import { functionTools } from '../../../src/index.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
-import { chatChunk, chatCompletion, chatStream, type FakeAnswer, textStream } from '../../../src/testing/index.ts';
+import {
+  chatChunk,
+  chatCompletion,
+  chatStream,
+  type FakeAnswer,
+  textStream,
+  toolCallStream,
+} from '../../../src/testing/index.ts';
 import { askChunks, askData, askJson, type ChatApp, QUESTION, requestedOf, startChatApp } from './chat-app.ts';
 
 const FUNCTIONS = { functions: [{ name: 'theirs' }] };
@@ -121,3 +128,38 @@ it('[F-23] shows the model a picture as a picture, not as the text of its bytes'
     { role: 'user', content: [{ type: 'image_url', image_url: { url, detail: 'auto' } }] },
   ]);
 });
+
+/** Model servers that write several calls, whatever the request has. */
+const severalOf = (...called: readonly (typeof OURS)[]) => ({
+  body: toolCallStream(called.map((each, at) => ({ id: `call_${at}`, ...each }))),
+});
+
+it.each([
+  ['in JSON', false],
+  ['in a stream', true],
+])('[S-19] [T-02] sends the model the results of all functions that it calls at once, %s', async (_name, stream) => {
+  app.fake.reply(severalOf(OURS, { ...OURS, arguments: '{"a":2}' }), { body: textStream('Done.') });
+  await (stream ? askData : askJson)(app.url, FUNCTIONS);
+  const results = requestedOf(app).messages.filter(({ role }) => role === 'function');
+  expect(results.map(({ content }) => content)).toEqual(['{"got":{"a":1}}', '{"got":{"a":2}}']);
+});
+
+it('[S-19] [T-04] hands the client one call, beside functions of the server, in JSON and in a stream', async () => {
+  const other = { name: 'theirs', arguments: '{"c":3}' };
+  app.fake.reply(severalOf(OURS, THEIRS, other));
+  const { body } = await askJson(app.url, FUNCTIONS);
+  app.fake.reply(severalOf(OURS, THEIRS, other));
+  // The casts: chunks of this API.
+  const choices = (await askChunks(app.url, FUNCTIONS)).flatMap(({ choices }) => choices as readonly Choice[]);
+  const pieces = choices.flatMap(({ delta }) => delta?.function_call ?? []);
+  const called = { name: pieces[0]?.name, arguments: pieces.map((piece) => piece.arguments).join('') };
+  const [choice] = body.choices as readonly Choice[];
+  expect([choice?.message?.function_call, choice?.finish_reason]).toEqual([THEIRS, 'function_call']);
+  expect([called, choices.at(-1)?.finish_reason]).toEqual([THEIRS, 'function_call']);
+});
+
+interface Choice {
+  readonly delta?: { readonly function_call?: Partial<typeof THEIRS> };
+  readonly message?: { readonly function_call?: typeof THEIRS };
+  readonly finish_reason: string | null;
+}

@@ -56,6 +56,16 @@ async function requestedWith(messages: readonly JsonObject[], extra: Extra = {})
 }
 
 describe.each(FORMS)('a round that calls tools of the server and of the client, %s,', (_, answerOf) => {
+  it("[T-04] [S-19] hands out what is the client's, as its calls, where the limit of calls is reached beside them", async () => {
+    await start({ limits: { tools: { calls: 1 } } });
+    app.fake.reply(says({ text: 'Both.', calls: [OURS, calling('ours', { a: 2 }, 'again'), THEIRS] }));
+    const reported = await answerOf(app.url);
+    expect(reported).toEqual({ content: 'Both.', calls: [THEIRS], finish: 'tool_calls' });
+    const messages = await requestedWith(answered(reported), AS_OPENAI);
+    const results = messages.filter(({ role }) => role === 'tool').map(({ content }) => content);
+    expect(results).toEqual(['result 1', expect.stringContaining('Not run'), "client's theirs"]);
+  });
+
   it("[A-29] [T-04] runs the server's, hands out the client's, and puts both results before the model", async () => {
     await start();
     app.fake.reply(says({ text: 'Both. ', calls: [THEIRS, OURS] }));

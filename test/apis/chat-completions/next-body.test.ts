@@ -25,6 +25,19 @@ it('[T-02] [T-05] answers the calls with their results, in the order of the call
   ]);
 });
 
+it('[S-19] [T-02] answers each of several calls in a message of its own where a message holds one', () => {
+  const answered = [
+    { call: CALL, output: '2' },
+    { call: { ...CALL, id: 'b', name: 'sub' }, output: '3' },
+  ];
+  expect(answerMessages(answer('So: '), answered, true)).toEqual([
+    { role: 'assistant', content: 'So: ', function_call: { name: 'add', arguments: CALL.arguments } },
+    { role: 'function', name: 'add', content: '2' },
+    { role: 'assistant', content: null, function_call: { name: 'sub', arguments: CALL.arguments } },
+    { role: 'function', name: 'sub', content: '3' },
+  ]);
+});
+
 it('[T-08] shows what is no text in a message of its own, behind all results', () => {
   const image = { type: 'input_image', image_url: 'data:image/png;base64,AA' };
   const [, one, two, shown] = answerMessages(

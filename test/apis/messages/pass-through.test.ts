@@ -294,3 +294,20 @@ function answering(content: unknown): readonly JsonObject[] {
   const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'Seen.' };
   return [USER, { role: 'assistant', content }, { role: 'user', content: [result] }];
 }
+
+const CHOICES = [{}, { tools: [{ name: 'f', input_schema: { type: 'object' } }], tool_choice: { type: 'none' } }];
+
+it.each([
+  ['events', STREAM, 'text/event-stream'],
+  ['nothing', '', 'application/json'],
+  ['a list', '[]', 'application/json'],
+  ['no JSON', '{"type":"mess', 'application/json'],
+])('[X-12] passes no answer of %s off for the message that was asked for', async (_name, body, type) => {
+  await start();
+  for (const choice of CHOICES) {
+    reply(body, { headers: { 'content-type': type } });
+    const answer = await askJson(app.url, choice);
+    expect([answer.status, answer.body.error.type]).toEqual([502, 'api_error']);
+  }
+  expect(responses.map(({ status }) => status)).not.toContain('completed');
+});

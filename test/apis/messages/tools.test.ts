@@ -120,6 +120,17 @@ describe("the host's own tools", () => {
     expect(notes).toEqual([expect.stringContaining("'weather' needs approval")]);
   });
 
+  it('[X-12] [T-04] leave calls of the client to be answered where the limit of calls is reached beside them', async () => {
+    await start({ tools: weather, limits: { tools: { calls: 1 } } });
+    const mixed = calls(call('weather', { at: 'Bonn' }), call('weather', { at: 'Rome' }, 'again'), call('theirs', {}));
+    const { content, stop_reason } = await both([mixed], { tools: [OURS] });
+    expect([stop_reason, content.map(({ type }) => type)]).toEqual(['tool_use', ['tool_use', 'redacted_thinking']]);
+    await answerWith(content);
+    const toModel = lastBody(app).messages.filter(({ role }) => role === 'tool');
+    const notRun = expect.stringContaining('Not run');
+    expect(toModel.map((each) => each.content)).toEqual(['Sunny in Bonn.', notRun, 'Theirs.']);
+  });
+
   it('[X-12] end a turn that goes round and round with a pause', async () => {
     await start({ tools: weather, limits: { tools: { iterations: 2, repeatedCalls: 9 } } });
     app.fake.reply(calls(call('weather', { at: 'Bonn' })));
@@ -328,4 +339,18 @@ describe('MCP servers that the client names', () => {
     expect(notes).toEqual([expect.stringContaining("'mcp'")]);
     expect(JSON.stringify(notes)).not.toContain('secret');
   });
+});
+
+it.each([
+  ['web_search', 'web_search'],
+  ['web_fetch', 'open_page'],
+])('[X-12] [S-05] forces that of the two web tools which the client names: %s', async (name, forced) => {
+  await start({ tools: webSearch({ engine: demoSearch(), pages: true }) });
+  app.fake.reply(says('Hi.'));
+  const tools = [
+    { type: 'web_search_20250305', name: 'web_search' },
+    { type: 'web_fetch_20250910', name: 'web_fetch' },
+  ];
+  await askJson(app.url, { tools, tool_choice: { type: 'tool', name } });
+  expect(lastBody(app).tool_choice).toEqual({ type: 'function', function: { name: forced } });
 });

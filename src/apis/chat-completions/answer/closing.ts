@@ -19,13 +19,15 @@ export interface ClientShare {
 export function closingReason(
   { finishReason = 'stop' }: ModelAnswer,
   { calls, hasResults, isStopped }: ClientShare,
+  isLegacy: boolean,
 ): string {
+  const isOfCalls = finishReason === 'tool_calls' || finishReason === 'function_call';
+  // The client's calls are whole, whatever a limit has kept from running beside them.
+  if (calls.length > 0 && (hasResults || isStopped || isOfCalls)) return isLegacy ? 'function_call' : 'tool_calls';
   // Chat Completions' only finish reason for a truncated answer.
   if (isStopped) return 'length';
-  if (calls.length > 0 && hasResults) return 'tool_calls';
   // Calls that the client does not receive are none for it.
-  const isOfCalls = finishReason === 'tool_calls' || finishReason === 'function_call';
-  return isOfCalls && calls.length === 0 ? 'stop' : finishReason;
+  return isOfCalls ? 'stop' : finishReason;
 }
 
 /** The completion as one object, with all other fields of the model server's last answer. */
@@ -45,6 +47,6 @@ export function wholeCompletion(
     ...(call && isLegacy ? { function_call: { name: call.name, arguments: call.arguments } } : {}),
     ...(call && !isLegacy ? { tool_calls: share.calls.map(callMessage) } : {}),
   };
-  const choice = { ...first, index: 0, message, finish_reason: closingReason(answer, share) };
+  const choice = { ...first, index: 0, message, finish_reason: closingReason(answer, share, isLegacy) };
   return { ...base, ...head, choices: [choice], ...(usage ? { usage } : {}) };
 }

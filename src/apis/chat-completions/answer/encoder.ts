@@ -155,6 +155,8 @@ export class ChatEncoder {
     if (event.type === 'part-delta')
       return event.text === '' ? '' : deltaFrame(this.completion, { [TEXT_FIELDS[event.part]]: event.text });
     const call = event.type === 'arguments-delta' ? this.calls.get(event.index) : undefined;
+    // A message holds one call in the legacy form: the first, as in JSON.
+    if (this.completion.isLegacy && call !== this.calls.values().next().value) return '';
     return call && event.type === 'arguments-delta' ? callFrame(this.completion, call, event.text) : '';
   }
 }

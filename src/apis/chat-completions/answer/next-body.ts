@@ -22,12 +22,15 @@ export function answerMessages(
   inLegacyForm: boolean,
 ): readonly JsonObject[] {
   const message = { role: 'assistant', content: wholeText(text) || null, ...fields.all() };
-  const [first] = answered;
-  if (inLegacyForm && first)
-    return [
-      { ...message, function_call: { name: first.call.name, arguments: first.call.arguments } },
-      ...toolMessages([{ ...first.call, output: first.output }], 'function'),
-    ];
+  if (inLegacyForm && answered.length > 0)
+    // A message holds one call in this form.
+    return answered.flatMap(({ call, output }, at) => [
+      {
+        ...(at === 0 ? message : { role: 'assistant', content: null }),
+        function_call: { name: call.name, arguments: call.arguments },
+      },
+      ...toolMessages([{ ...call, output }], 'function'),
+    ]);
   const calls = answered.map(({ call }) => callMessage(call));
   return [
     { ...message, tool_calls: calls },
