@@ -66,6 +66,8 @@ interface RoundStore {
   readonly maxBytes: number;
   /** How many of them are looked up: those of the newest messages. */
   readonly maxRounds: number;
+  /** What the guards of the request make of a text that the client sends back, unless they block it; undefined if there are none. */
+  readonly guarded?: ((text: string) => Promise<string | undefined>) | undefined;
 }
 
 /**
@@ -73,7 +75,7 @@ interface RoundStore {
  * `history_too_long` past `maxBytes`: a message is short, and may be repeated.
  */
 export async function restoreResults(
-  { store, scope, maxBytes, maxRounds }: RoundStore,
+  { store, scope, maxBytes, maxRounds, guarded }: RoundStore,
   messages: readonly Message[],
 ): Promise<readonly Message[]> {
   const restored: Message[] = [];
@@ -95,7 +97,7 @@ export async function restoreResults(
   };
   // A few at a time: one body must not cause thousands of concurrent store reads.
   for (let from = 0; from < messages.length; from += AT_ONCE) {
-    const some = messages.slice(from, from + AT_ONCE).map((message) => restoreMessage(find, message));
+    const some = messages.slice(from, from + AT_ONCE).map((message) => restoreMessage(find, message, guarded));
     for (const one of await Promise.all(some)) for (const message of one) restored.push(message);
   }
   return restored;
@@ -105,6 +107,7 @@ export async function restoreResults(
 async function restoreMessage(
   find: (id: string) => Promise<readonly Item[] | undefined>,
   message: Message,
+  guarded: RoundStore['guarded'],
 ): Promise<readonly Message[]> {
   const clients = messageCalls(message);
   const [first] = clients;
@@ -115,16 +118,34 @@ async function restoreMessage(
   const { before, text, calls, clients: stored } = item as KeptRound;
   // Call ids come from the model server, and some count from 0 in every answer: the called functions must match too.
   const called = clients.map(({ id, function: named }) => identity({ id, ...(isRecord(named) ? named : {}) }));
-  if (JSON.stringify(stored) !== JSON.stringify(called)) return [message];
+  const isSame = JSON.stringify(stored) === JSON.stringify(called) || (await areChanged(stored, called, guarded));
+  if (!isSame) return [message];
   // Some clients write text as a list of parts.
   const words = Array.isArray(message.content)
     ? message.content.map((part) => (isRecord(part) ? part.text : '')).join('')
     : message.content;
   const earlier = before.map(({ role, content }) => (role === 'assistant' ? (content ?? '') : '')).join('');
-  const content = words === earlier + text ? text || null : message.content;
+  let { content } = message;
+  if (words === earlier + text) content = text || null;
+  else if (guarded && words === (await guarded(earlier + text))) content = (await guarded(text)) || null;
   // The cast: these messages were created here.
   const results = toolMessages(calls) as readonly Message[];
   return [...before, { ...message, content, tool_calls: [...calls.map(callMessage), ...clients] }, ...results];
+}
+
+/** Whether the calls are the stored ones, but for what guards have changed in what the client sent back. */
+async function areChanged(
+  stored: readonly JsonObject[],
+  called: readonly JsonObject[],
+  guarded: RoundStore['guarded'],
+): Promise<boolean> {
+  if (!guarded || stored.length !== called.length) return false;
+  for (const [at, { id, name, arguments: value }] of stored.entries()) {
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    const changed = identity({ id, name, arguments: await guarded(text) });
+    if (JSON.stringify(changed) !== JSON.stringify(called[at])) return false;
+  }
+  return true;
 }
 
 function messageCalls(message: Message): readonly JsonObject[] {

@@ -1,5 +1,6 @@
 /** Resolves the references of a Chat Completions body into messages: the turns that it continues, and stored results. */
 
+import { collectGuards } from '../../engine/guarding/request/guards-of.ts';
 import { loadHistory } from '../../engine/history/history.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { isRecord } from '../../protocol/record.ts';
@@ -27,10 +28,11 @@ async function addHistory(request: EndpointRequest, settings: PrepareSettings): 
   const earlier = itemMessages([...items, ...messageItems(answers)], ({ type }) => {
     note({ code: 'item_skipped', message: `Items of type '${type}' have no place in a chat request.` });
   });
+  const guards = collectGuards(request, settings);
+  const guarded = guards ? (text: string) => guards.changed(text) : undefined;
+  const rounds = { store, scope, maxBytes: limits.historyBytes, maxRounds: limits.historyTurns, guarded };
   const [past = [], own = []] = await Promise.all(
-    [earlier, body.messages.slice(answers.length)].map((messages) =>
-      restoreResults({ store, scope, maxBytes: limits.historyBytes, maxRounds: limits.historyTurns }, messages),
-    ),
+    [earlier, body.messages.slice(answers.length)].map((messages) => restoreResults(rounds, messages)),
   );
   const lastAnswer = past.findLastIndex(({ role }) => role === 'assistant');
   // Some servers count ids from 0 in every answer: only messages after the last calls can answer them.

@@ -1,13 +1,27 @@
 /** The guards of both routers: what the model receives, what the client is shown, what is stored, and what tools get. */
 
+import express from 'express';
 import { guardBody } from '../../../src/engine/guarding/request/guarded-body.ts';
 import type { Guard, GuardInfo, ResponseStore, RouterOptions, StoredResponse } from '../../../src/index.ts';
-import { functionTools, memoryStore } from '../../../src/index.ts';
+import {
+  chatCompletionsRouter,
+  chatCompletionsUpstream,
+  functionTools,
+  guard,
+  memoryStore,
+} from '../../../src/index.ts';
 import { pii } from '../../../src/policies/guards/index.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
-import { chatCompletion, chatStream, textStream, toolCallStream } from '../../../src/testing/index.ts';
+import {
+  chatCompletion,
+  chatStream,
+  startFakeUpstream,
+  textStream,
+  toolCallStream,
+} from '../../../src/testing/index.ts';
 import { askData, askJson, type ChatApp, startChatApp } from '../../apis/chat-completions/chat-app.ts';
 import { type SocketApp, type SocketAppSetup, startSocketApp } from '../../hosts/websocket/support.ts';
+import { listening } from '../../support/listening.ts';
 import { askForJson, askForStream, post } from '../../support/responses-client.ts';
 import { requestGuards } from './support.ts';
 
@@ -516,4 +530,50 @@ describe('guards that fail', () => {
     lenient.fake.reply({ body: textStream(['Hello ', 'you']) });
     expect(shownIn(await askForJson(lenient.url))).toContain('Hello you');
   });
+});
+
+it.each([
+  ['of the router', 'router'],
+  ['in front of it', 'middleware'],
+])('[T-04] [C-29] know their own changes in calls that the client sends back: guards %s', async (_name, place) => {
+  const fake = await startFakeUpstream();
+  const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, retries: 0 });
+  const guards = { input: [pii()] };
+  const tools = functionTools({ look: { execute: () => 'Seen.' } });
+  const router = chatCompletionsRouter({
+    upstream,
+    tools,
+    store: memoryStore(),
+    ...(place === 'router' ? { guards } : {}),
+  });
+  const { url, close } = await listening(
+    express().use(...(place === 'router' ? [] : [guard({ guards }) as express.RequestHandler]), router),
+  );
+  closers.push(fake.close, async () => upstream.close?.(), close);
+  const mail = { id: 'call_mail', name: 'mail', arguments: '{"to":"bob@example.com"}' };
+  const look = { id: 'call_look', name: 'look', arguments: '{}' };
+  const wired = ({ id, ...called }: typeof mail) => ({ id, type: 'function', function: called });
+  const text = 'To bob@example.com.';
+  fake.reply({
+    body: chatStream({ content: text }, { tool_calls: [look, mail].map((each, index) => ({ index, ...wired(each) })) }),
+  });
+  const user = { role: 'user', content: 'Go.' };
+  const { body } = await askJson(url, { messages: [user] });
+  // The cast: an answer of this API.
+  const [choice] = body.choices as readonly { readonly message: JsonObject }[];
+  expect(choice?.message).toMatchObject({ content: text, tool_calls: [wired(mail)] });
+  fake.reply({ body: textStream('Done.') });
+  await askJson(url, { messages: [user, choice?.message, { role: 'tool', tool_call_id: mail.id, content: 'Sent.' }] });
+  // The cast: what this package posts is a chat request.
+  const last = fake.requests.at(-1)?.body as { readonly messages: readonly JsonObject[] } | undefined;
+  expect(last?.messages).toEqual([
+    user,
+    {
+      role: 'assistant',
+      content: 'To [EMAIL].',
+      tool_calls: [wired(look), wired({ ...mail, arguments: '{"to":"[EMAIL]"}' })],
+    },
+    { role: 'tool', tool_call_id: look.id, content: 'Seen.' },
+    { role: 'tool', tool_call_id: mail.id, content: 'Sent.' },
+  ]);
 });

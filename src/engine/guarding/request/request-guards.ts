@@ -1,7 +1,7 @@
 /** The guards of one request: those of its router, and of the middlewares in front of it. */
 import type { Guard, GuardDirection } from '../../../ports/guard.ts';
 import { notify, type Reports } from '../../../ports/hooks.ts';
-import type { GuardContext, GuardedPlace } from '../guard/guard-context.ts';
+import { GuardBlocked, type GuardContext, type GuardedPlace } from '../guard/guard-context.ts';
 import { Placeholders } from '../guard/placeholders.ts';
 import type { GuardSettings } from '../guard/settings.ts';
 import { guardText } from '../reading/guarded-text.ts';
@@ -106,6 +106,23 @@ export class RequestGuards {
   /** A text of the arguments or of the result of a tool that the server runs. */
   tool(text: string, direction: GuardDirection, place: string): Promise<string> {
     return this.guarded(text, { direction, place }, ({ settings }) => settings.tools);
+  }
+
+  /**
+   * A text as the guards of `input` leave it, unreported: by it what they have changed in a request is known again. Undefined
+   * for one that they block.
+   */
+  async changed(text: string): Promise<string | undefined> {
+    let shown = text;
+    try {
+      for (const { settings, context } of this.sessions.toReversed())
+        for (const guard of settings.input)
+          shown = await guardText(guard, shown, { direction: 'input', place: '' }, unreported(context));
+    } catch (error) {
+      if (!(error instanceof GuardBlocked)) throw error;
+      return undefined;
+    }
+    return shown;
   }
 
   /** A text of the request without the placeholders that a middleware in front has put there. */
