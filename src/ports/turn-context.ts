@@ -22,6 +22,8 @@ export interface InjectedTools {
   readonly served?: ReadonlySet<unknown> | undefined;
   /** The names of the host's tools that the request's own terms leave out: no call of them is made or shown. */
   readonly denied?: ReadonlySet<string> | undefined;
+  /** Whether servers that the request names by URL have not been opened: the next handler may do so. */
+  readonly leavesServers?: boolean | undefined;
 }
 
 /** The history that precedes the client's own input or messages. */

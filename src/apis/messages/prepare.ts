@@ -15,7 +15,7 @@ import { permittedUpstream } from './permitted-messages.ts';
 import { itemsSettings } from './request/sampling.ts';
 import { checkContent, checkMessages, type MessagesBody } from './request/schema.ts';
 import type { MessagesSettings } from './settings.ts';
-import { noteUnknownTools, requestedTools, toolChoiceFields } from './tools.ts';
+import { noteUnknownTools, requestedTools, serverTools, toolChoiceFields } from './tools.ts';
 import { onWebTerms } from './web-terms.ts';
 
 /** A request whose tools are known. */
@@ -38,13 +38,16 @@ export async function prepareMessages(
 ): Promise<RequestWithTools> {
   const { limits, remoteMcp, pipeline } = settings;
   const body = checkMessages(request.body, requestLimits(request, limits), needsMaxTokens);
-  // A middleware in front may have added tools to the body.
-  const tools = request.context?.tools?.client ?? requestedTools(body, remoteMcp !== undefined);
+  const injected = request.context?.tools;
+  // A middleware in front has added tools to the body, and left the servers that it names to this router.
+  const left = remoteMcp && injected?.leavesServers ? serverTools(body) : [];
+  const tools = injected ? [...(injected.client ?? []), ...left] : requestedTools(body, remoteMcp !== undefined);
   const asSent = { api: 'messages', body } as const;
-  const itemsRequest = { ...request, asSent, body: { model: body.model, input: [], tools } };
+  const known = injected ? { ...request.context, tools: { ...injected, client: tools } } : request.context;
+  const itemsRequest = { ...request, context: known, asSent, body: { model: body.model, input: [], tools } };
   const offered = await pipeline.injectTools(itemsRequest, settings);
   // What a middleware has added to the body is no tool of the client, whatever becomes of it here.
-  const isRewritten = (request.context?.tools?.toolset.size ?? 0) > 0;
+  const isRewritten = (injected?.toolset.size ?? 0) > 0;
   const callable = withCallableTools(offered, tools, settings);
   const { toolset = NO_TOOLS } = callable.context?.tools ?? {};
   return { body, request: callable, tools, toolset, isRewritten };

@@ -48,9 +48,11 @@ const MCP_ID = 'mcptoolu_';
 function mcpBlocks({ id: itemId, name, server_label: server, arguments: text, output, error }: McpCallItem): Blocks {
   const id = MCP_ID + itemId;
   const result = output ?? callErrorText(error);
+  // One that was cut off has neither, and has not run.
+  const failed = output === null;
   return [
     { type: 'mcp_tool_use', id, name, server_name: server, input: argumentsObject(text) },
-    { type: 'mcp_tool_result', tool_use_id: id, is_error: error !== null, content: [{ type: 'text', text: result }] },
+    { type: 'mcp_tool_result', tool_use_id: id, is_error: failed, content: [{ type: 'text', text: result }] },
   ];
 }
 

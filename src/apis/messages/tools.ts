@@ -26,7 +26,7 @@ export function requestedTools(body: MessagesBody, opensServers: boolean): reado
     const code = () => ({ ...otherTerms(tool), type, container: { type: 'auto' } });
     hosted.set(kind, type === WEB_SEARCH ? webTool(kind, tool) : code());
   }
-  return [...tools.flatMap(clientTool), ...hosted.values(), ...(opensServers ? mcpTools(body, tools) : [])];
+  return [...tools.flatMap(clientTool), ...hosted.values(), ...(opensServers ? serverTools(body, tools) : [])];
 }
 
 /** The tools as Anthropic has them, with those that the server runs in the place of its own; what it does not run is left to the next handler. */
@@ -88,7 +88,12 @@ function clientTool(tool: JsonObject): readonly JsonObject[] {
   return [{ type: 'function', name, description: about, parameters: COMMANDS, ...callers }];
 }
 
-function mcpTools({ mcp_servers: servers }: MessagesBody, tools: readonly JsonObject[]): readonly JsonObject[] {
+/** The servers that the request names, as tools of the Responses API. Throws `ApiError` for terms that cannot be met. */
+export function serverTools(
+  body: MessagesBody,
+  tools: readonly JsonObject[] = offeredTools(body),
+): readonly JsonObject[] {
+  const { mcp_servers: servers } = body;
   const toolsets = new Map(
     tools.filter(({ type }) => type === 'mcp_toolset').map((tool) => [tool.mcp_server_name, tool] as const),
   );

@@ -12,11 +12,14 @@ import {
   functionTools,
   heartbeat,
   injectTools,
+  memoryStore,
   messagesRouter,
   type NodeMiddleware,
   type Repair,
+  responsesRouter,
   validateMessages,
 } from '../../../src/index.ts';
+import type { RemoteServers } from '../../../src/ports/remote-servers.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import { startFakeUpstream, textStream, toolCallStream } from '../../../src/testing/index.ts';
 import { listening } from '../../support/listening.ts';
@@ -264,6 +267,41 @@ describe('injectTools', () => {
     });
     const { tool_choice: choice } = lastBody({ fake });
     expect([status, choice]).toEqual([200, { type: 'function', function: { name: 'open_page' } }]);
+  });
+
+  it.each([
+    ['with tools of its own', weather],
+    ['without', []],
+  ])('[T-09] [X-02] leaves servers that a request names to the router behind it, %s', async (_name, tools) => {
+    const fake = await startFakeUpstream({ reply: { body: textStream('Hi.') } });
+    const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, retries: 0 });
+    closing.push(fake.close, async () => upstream.close?.());
+    const opened: string[] = [];
+    const remoteMcp: RemoteServers = {
+      async open({ label }) {
+        opened.push(label);
+        const far = { server: label, name: 'far', description: 'Far away.' };
+        return { name: label, list: async () => [far], call: async () => ({ content: [] }) };
+      },
+      close: async () => {},
+    };
+    const options = { upstream, tools, remoteMcp, hooks, store: memoryStore() };
+    const url = await serve(injectTools(options), messagesRouter(options), responsesRouter(options));
+    const server_url = 'https://example.com/mcp';
+    const message = await askJson(url, {
+      mcp_servers: [{ type: 'url', name: 'theirs', url: server_url }],
+      tools: [{ type: 'mcp_toolset', mcp_server_name: 'theirs' }],
+    });
+    const offered = () => JSON.stringify(lastBody({ fake }).tools).match(/weather|far/g);
+    const inMessages = offered();
+    const entry = { type: 'mcp', server_label: 'theirs', server_url, require_approval: 'never' };
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify({ model: 'm', input: 'Go.', tools: [entry] });
+    const response = await fetch(`${url}/responses`, { method: 'POST', headers, body });
+    await response.text();
+    const all = tools === weather ? ['weather', 'far'] : ['far'];
+    expect([message.status, inMessages, response.status, offered()]).toEqual([200, all, 200, all]);
+    expect([opened, notes.splice(0)]).toEqual([['theirs', 'theirs'], []]);
   });
 });
 

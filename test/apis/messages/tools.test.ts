@@ -65,6 +65,17 @@ describe("the host's own tools", () => {
     ]);
   });
 
+  it('[X-12] [S-11] are shown as failed where the model was cut off in the middle of their arguments', async () => {
+    await start({ tools: weather, show: { toolCallsInMessages: true } });
+    const { body } = calls({ ...call('weather', {}), arguments: '{"at":' });
+    const cut = { body: body.replace('"finish_reason":"tool_calls"', '"finish_reason":"length"') };
+    const { content, stop_reason } = await both([cut], {});
+    expect([stop_reason, content]).toMatchObject([
+      'max_tokens',
+      [{ type: 'mcp_tool_use' }, { type: 'mcp_tool_result', is_error: true }],
+    ]);
+  });
+
   it('[X-12] [T-04] that ran beside a tool of the client are there when it answers', async () => {
     await start({ tools: weather });
     const mixed = calls(call('weather', { at: 'Bonn' }), call('theirs', { b: 2 }));

@@ -15,7 +15,7 @@ import {
 } from '../../../../engine/tools/toolset.ts';
 import type { MaybePromise } from '../../../../ports/store.ts';
 import type { ToolProvider } from '../../../../ports/tool-provider.ts';
-import { NO_TOOLS, type Toolset } from '../../../../ports/toolset.ts';
+import { NO_TOOLS, type Toolset, type ToolsetEntry } from '../../../../ports/toolset.ts';
 import type { InjectedTools } from '../../../../ports/turn-context.ts';
 import { isRecord, type JsonObject } from '../../../../protocol/record.ts';
 import { additionalTools } from '../../../../protocol/responses/input-items.ts';
@@ -33,14 +33,34 @@ export function injectServerTools(
   settings: PrepareSettings & ServerOfModels,
 ): MaybePromise<EndpointRequest> {
   const { body, context = {} } = request;
-  if (context.tools || !isRecord(body)) return request;
+  if (!isRecord(body)) return request;
+  if (context.tools) return withLeftServers(request, body, context.tools, settings);
   const client = toolList(body.tools);
   // The client's tools, wherever the body has them.
   const brought = [...(client ?? []), ...additionalTools(Array.isArray(body.input) ? body.input : [])];
   const providers = settings.toolsOf(request.request);
   if (brought.length > 0 || providers.length > 0)
     return withListedTools(request, body, { client, brought, providers }, settings);
-  return { ...request, body, context: Object.assign({}, context, { tools: { toolset: NO_TOOLS, client } }) };
+  const none = { toolset: NO_TOOLS, client, leavesServers: settings.remoteMcp === undefined };
+  return { ...request, body, context: Object.assign({}, context, { tools: none }) };
+}
+
+/** The request with the tools of servers that it names and that a middleware in front could not open. */
+function withLeftServers(
+  request: EndpointRequest,
+  body: JsonObject,
+  injected: InjectedTools,
+  settings: PrepareSettings & ServerOfModels,
+): MaybePromise<EndpointRequest> {
+  const { toolset, client = [], leavesServers } = injected;
+  const isLeft = ({ type, server_url: url }: JsonObject) => type === 'mcp' && Boolean(url);
+  if (leavesServers !== true || !settings.remoteMcp || !client.some(isLeft)) return request;
+  const brought = [...client, ...additionalTools(Array.isArray(body.input) ? body.input : [])];
+  const hosted = [...toolset.values()].filter(({ search }) => search === undefined);
+  return namedServerTools(request, { client, brought, hosted, model: body.model }, settings).then((named) => {
+    const tools = { ...injected, toolset: named.toolset, leavesServers: false };
+    return { ...request, body: withTools(body, tools), context: Object.assign({}, request.context, { tools }) };
+  });
 }
 
 /** The tools that a request may use. */
@@ -60,23 +80,41 @@ async function withListedTools(
   settings: PrepareSettings & ServerOfModels,
 ): Promise<EndpointRequest> {
   const { context = {}, signal } = request;
-  const own = readClientTools(brought).known;
   const note = noteReporter(request, settings);
   const listed = await listTools(providers, signal, note, requestedTypes(brought), request);
   const hosted = await checkRequested(listed, brought, request, note, () => collectGuards(request, settings));
+  const { toolset, served, own } = await namedServerTools(request, { client, brought, hosted, model: body.model }, settings);
+  const tools: InjectedTools = {
+    toolset,
+    client,
+    served: new Set(listed.map(({ tool }): unknown => tool.requestedBy)),
+    denied: deniedNames(listed, served, own),
+    leavesServers: settings.remoteMcp === undefined,
+  };
+  return { ...request, body: withTools(body, tools), context: Object.assign({}, context, { tools }) };
+}
+
+/** The tools of a request, of which the host's have been listed. */
+interface NamedTools extends Omit<ToolSources, 'providers'> {
+  readonly hosted: readonly ToolsetEntry[];
+  readonly model: unknown;
+}
+
+/** The host's tools and those of the servers that the request names, by the model's names for them. */
+async function namedServerTools(
+  request: EndpointRequest,
+  { client, brought, hosted, model }: NamedTools,
+  settings: PrepareSettings & ServerOfModels,
+) {
+  const own = readClientTools(brought).known;
   const served = await withNamedServers(request, { named: client ?? [], own, hosted }, settings);
   // Whether this server is to search among the client's tools.
   const searches =
     brought.some(({ type, execution }) => type === TOOL_SEARCH && execution !== 'client') &&
     [...own.values()].some(({ deferred }) => deferred !== undefined) &&
-    !nativeTypeTest(request, settings, body.model)?.(TOOL_SEARCH);
-  const tools: InjectedTools = {
-    toolset: namedTools(served, new Set(own.keys()), note, searches),
-    client,
-    served: new Set(listed.map(({ tool }): unknown => tool.requestedBy)),
-    denied: deniedNames(listed, served, own),
-  };
-  return { ...request, body: withTools(body, tools), context: Object.assign({}, context, { tools }) };
+    !nativeTypeTest(request, settings, model)?.(TOOL_SEARCH);
+  const toolset = namedTools(served, new Set(own.keys()), noteReporter(request, settings), searches);
+  return { toolset, served, own };
 }
 
 /** The body with the client's and the server-run tools, some replacing the client's; unchanged if there are none. */
