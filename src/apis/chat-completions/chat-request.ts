@@ -31,6 +31,8 @@ export interface ChatSettings
   readonly heartbeat: WantedHeartbeat;
   /** The turns that run, whichever API began them. */
   readonly turns: Activity;
+  /** Whether the model's own server, and not this one, stores what the client wants stored. */
+  readonly leavesStoring?: boolean | undefined;
 }
 
 /** Everything one completion needs. */

@@ -29,7 +29,7 @@ export async function prepareChat(
 ): Promise<PreparedChat> {
   const { limits } = settings;
   const valid = validateChat(sent.body, requestLimits(sent, limits));
-  const isStored = valid.store === true;
+  const isStored = valid.store === true && settings.leavesStoring !== true;
   const forModel = isStored ? (withoutStoring(valid) as ChatBody) : valid;
   const checked = await readUploads(forModel, { scope: sent.scope, signal }, settings);
 

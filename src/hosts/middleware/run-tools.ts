@@ -118,7 +118,9 @@ async function answerChat(
     chat ? { name: 'handler', chat: chat.chat, redact: truncatedError } : upstream
   ) as ChatSettings['upstream'];
   try {
-    return await createChatCompletion(request, { ...settings, upstream: model }, turns);
+    // Whoever serves stored completions behind a handler is the one that it asks.
+    const leavesStoring = chat !== undefined;
+    return await createChatCompletion(request, { ...settings, upstream: model, leavesStoring }, turns);
   } catch (error) {
     if (chat?.failure) throw chat.failure;
     if (chat?.refusal) return chat.refusal;

@@ -268,6 +268,16 @@ describe('runTools', () => {
     },
   );
 
+  it('[X-01] [E-08] leaves to the handler what the client wants stored', async () => {
+    const store = memoryStore();
+    const { handler, requested } = handlerOf(sends(callsJson(LOOK)), sends(hello));
+    const wanted = { store: true, metadata: { topic: 'sky' } };
+    await withHost([runTools({ tools, store, handler }) as Step], async ({ post }) =>
+      (await post({ ...CHAT, ...wanted })).text(),
+    );
+    expect(requested).toMatchObject([wanted, wanted]);
+  });
+
   it("[X-01] leaves what a handler puts into the app's own locals there", async () => {
     const app = express();
     const { handler } = handlerOf((res) => {

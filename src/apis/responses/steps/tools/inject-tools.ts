@@ -83,7 +83,11 @@ async function withListedTools(
   const note = noteReporter(request, settings);
   const listed = await listTools(providers, signal, note, requestedTypes(brought), request);
   const hosted = await checkRequested(listed, brought, request, note, () => collectGuards(request, settings));
-  const { toolset, served, own } = await namedServerTools(request, { client, brought, hosted, model: body.model }, settings);
+  const { toolset, served, own } = await namedServerTools(
+    request,
+    { client, brought, hosted, model: body.model },
+    settings,
+  );
   const tools: InjectedTools = {
     toolset,
     client,
