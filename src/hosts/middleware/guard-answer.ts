@@ -177,7 +177,7 @@ class MethodsRewriter implements AnswerRewriter {
 
   async write(bytes: Uint8Array): Promise<string> {
     const text = Buffer.from(bytes).toString('latin1');
-    const isMethods = text.split(/, ?/).every((method) => METHODS.includes(method));
+    const isMethods = text.split(',').every((method) => METHODS.includes(method.trim()));
     return isMethods ? text : this.unreadable.write(bytes);
   }
 
