@@ -23,11 +23,12 @@ export function closingReason(
 ): string {
   const isOfCalls = finishReason === 'tool_calls' || finishReason === 'function_call';
   // The client's calls are whole, whatever a limit has kept from running beside them.
-  if (calls.length > 0 && (hasResults || isStopped || isOfCalls)) return isLegacy ? 'function_call' : 'tool_calls';
+  if (calls.length > 0 && isLegacy && (hasResults || isStopped || isOfCalls)) return 'function_call';
+  if (calls.length > 0 && (hasResults || isStopped)) return 'tool_calls';
   // Chat Completions' only finish reason for a truncated answer.
   if (isStopped) return 'length';
   // Calls that the client does not receive are none for it.
-  return isOfCalls ? 'stop' : finishReason;
+  return isOfCalls && calls.length === 0 ? 'stop' : finishReason;
 }
 
 /** The completion as one object, with all other fields of the model server's last answer. */
