@@ -117,10 +117,12 @@ export class PieceReader implements AsyncIterableIterator<Uint8Array, void> {
         return { value: piece, done: false };
       }
       if (this.state !== 'arriving') return this.end();
-      this.body.resume();
-      await new Promise<void>((resolve) => {
+      // First, since what the connection holds already arrives within `resume`.
+      const arrival = new Promise<void>((resolve) => {
         this.wake = resolve;
       });
+      this.body.resume();
+      await arrival;
     }
   }
 
