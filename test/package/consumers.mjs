@@ -46,6 +46,7 @@ const NEIGHBOURS = [
     'winston@3',
   ],
   ...['@aws-sdk/client-s3@3', 'express-rate-limit@8', 'http-proxy-middleware@3'],
+  ...['@ai-sdk/amazon-bedrock@4', '@ai-sdk/google-vertex@4'],
 ];
 
 function write(path, text) {
