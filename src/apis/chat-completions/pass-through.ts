@@ -107,8 +107,10 @@ export class PassThrough implements ChatAnswer, Mapping<ChatBatch, string> {
   /** The frames of chunks, behind what was read from them. */
   private chunkFrames(events: readonly ModelEvent[]): string {
     const { completion } = this;
-    const isCalling = () => events.some((event) => event.type === 'raw' && event.call !== undefined);
-    if (!this.order && (completion.isRewritten || isCalling()))
+    if (
+      !this.order &&
+      (completion.isRewritten || events.some((event) => event.type === 'raw' && event.call !== undefined))
+    )
       this.order = new ChunkOrder(completion, this.chat.limits);
     if (this.order) {
       const frames = this.order.frames(events);

@@ -100,9 +100,11 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
     this.consumer = consumer;
     const batch = this.ready.shift();
     if (batch) return this.handOn(batch);
-    const { compaction: asked } = this.turn;
-    const own = { ...this.inner(ROOT_AGENT), runBy: undefined, compaction: asked?.only ? asked : undefined };
-    if (this.begun === 0) this.run(this.tree.root, runTurn({ ...this.turn, ...own }));
+    if (this.begun === 0) {
+      const { compaction: asked } = this.turn;
+      const own = { ...this.inner(ROOT_AGENT), runBy: undefined, compaction: asked?.only ? asked : undefined };
+      this.run(this.tree.root, runTurn({ ...this.turn, ...own }));
+    }
     for (const run of [...this.runs.values()]) {
       if (!this.consumer) return;
       run.pull();

@@ -33,8 +33,8 @@ export function upstreamError(
 ): ApiError {
   const details = errorDetails(body);
   const messages = errorMessages(details);
-  const said = messages.join('\n').slice(0, MAX_READ_LENGTH).toLowerCase();
-  const isMistake = status === 500 && MISTAKES.some((words) => said.includes(words));
+  const said = status === 500 ? messages.join('\n').slice(0, MAX_READ_LENGTH).toLowerCase() : '';
+  const isMistake = MISTAKES.some((words) => said.includes(words));
   const isModel = messages.some((each) => isUnknownModel(each, status));
   // 529 is one server's own status for being overloaded; clients know 503.
   const knownStatus = status === 529 ? 503 : isErrorStatus(status) ? status : 502;
