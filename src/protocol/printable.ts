@@ -8,6 +8,11 @@ export function toPrintable(name: string): string {
   return name.slice(0, MAX_LENGTH).replace(UNPRINTABLE, '?');
 }
 
+/** Whether a name, of any length, can be printed as it is. */
+export function isPrintable(name: string): boolean {
+  return name.search(UNPRINTABLE) < 0;
+}
+
 /**
  * At most so many characters of a text that is kept longer than it: in a string of their own, since a slice keeps the whole
  * text in memory.

@@ -1,5 +1,5 @@
 /** What the program prints when it is ready. */
-import { toPrintable } from '../../protocol/printable.ts';
+import { isPrintable, toPrintable } from '../../protocol/printable.ts';
 import { quoteForShell } from '../../protocol/shell-text.ts';
 import { VERSION } from '../../protocol/version.ts';
 
@@ -23,7 +23,7 @@ const SOME_MODEL = 'my-model';
 export function readyLines({ origin, modelServer, models, store, tools, inspect }: Facts): readonly string[] {
   const baseURL = `${origin}/v1`;
   // Whole, since it is to be copied: llama.cpp calls a model by the path of its file.
-  const model = models.find((name) => /^[\x20-\x7e]*$/.test(name)) ?? SOME_MODEL;
+  const model = models.find(isPrintable) ?? SOME_MODEL;
   const unlisted = models.length - MAX_MODELS;
   const modelList = models.slice(0, MAX_MODELS).map(toPrintable).join(', ') || 'not known';
   const provider = `model_providers.local={name="local",base_url="${baseURL}",model_catalog_url="${baseURL}/models",experimental_bearer_token="unused",wire_api="responses"}`;
