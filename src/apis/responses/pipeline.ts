@@ -3,7 +3,7 @@ import { withGuardedErrors } from '../../engine/guarding/answers/guarded-error.t
 import { collectGuards, type GuardingSettings } from '../../engine/guarding/request/guards-of.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isPresent, isRecord } from '../../protocol/record.ts';
 import type { PrepareSettings, ServerOfModels } from '../endpoint/prepare.ts';
 import { type ApplyApprovalsSettings, applyApprovals } from './steps/apply-approvals.ts';
 import { guardInput } from './steps/guard-input.ts';
@@ -63,7 +63,7 @@ export async function prepareConversation(
   settings: ConversationSettings,
 ): Promise<RequestInWindow> {
   const { body } = request;
-  const namesPrompt = isRecord(body) && body.prompt !== undefined && body.prompt !== null;
+  const namesPrompt = isRecord(body) && isPresent(body.prompt);
   const checked = validate(namesPrompt ? await resolvePrompt(request, body, settings) : request, settings);
   refuseUnreadable(checked, settings);
   const guards = collectGuards(checked.apiRequest, settings);

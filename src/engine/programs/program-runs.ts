@@ -192,6 +192,7 @@ export class ProgramRuns {
     // What it has called it must find again, also where this request allows no more of it.
     const tools = [...new Set([...this.callable, ...records.map(({ name }) => name)])];
     const { runtime, limits, signal, scope } = this.case;
+    // The same time and random numbers whenever it runs again.
     const [startedAt = Date.now(), seed] = [startTime(fingerprint), hash('sha256', fingerprint)];
     return runtime.begin({ code, tools, startedAt, seed, maxCalls: limits.toolCalls }, signal, scope);
   }

@@ -17,6 +17,7 @@ import type { MaybePromise } from '../../../../ports/store.ts';
 import type { ToolProvider } from '../../../../ports/tool-provider.ts';
 import { NO_TOOLS, type Toolset, type ToolsetEntry } from '../../../../ports/toolset.ts';
 import type { InjectedTools } from '../../../../ports/turn-context.ts';
+import type { Note } from '../../../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../../../protocol/record.ts';
 import { additionalTools } from '../../../../protocol/responses/input-items.ts';
 import { TOOL_SEARCH } from '../../../../protocol/tool-calls/tool-search-call.ts';
@@ -57,7 +58,8 @@ function withLeftServers(
   if (leavesServers !== true || !settings.remoteMcp || !client.some(isLeft)) return request;
   const brought = [...client, ...additionalTools(Array.isArray(body.input) ? body.input : [])];
   const hosted = [...toolset.values()].filter(({ search }) => search === undefined);
-  return namedServerTools(request, { client, brought, hosted, model: body.model }, settings).then((named) => {
+  const note = noteReporter(request, settings);
+  return namedServerTools(request, { client, brought, hosted, model: body.model }, settings, note).then((named) => {
     const tools = { ...injected, toolset: named.toolset, leavesServers: false };
     return { ...request, body: withTools(body, tools), context: Object.assign({}, request.context, { tools }) };
   });
@@ -87,6 +89,7 @@ async function withListedTools(
     request,
     { client, brought, hosted, model: body.model },
     settings,
+    note,
   );
   const tools: InjectedTools = {
     toolset,
@@ -109,6 +112,7 @@ async function namedServerTools(
   request: EndpointRequest,
   { client, brought, hosted, model }: NamedTools,
   settings: PrepareSettings & ServerOfModels,
+  note: (note: Note) => void,
 ) {
   const own = readClientTools(brought).known;
   const served = await withNamedServers(request, { named: client ?? [], own, hosted }, settings);
@@ -117,7 +121,7 @@ async function namedServerTools(
     brought.some(({ type, execution }) => type === TOOL_SEARCH && execution !== 'client') &&
     [...own.values()].some(({ deferred }) => deferred !== undefined) &&
     !nativeTypeTest(request, settings, model)?.(TOOL_SEARCH);
-  const toolset = namedTools(served, new Set(own.keys()), noteReporter(request, settings), searches);
+  const toolset = namedTools(served, new Set(own.keys()), note, searches);
   return { toolset, served, own };
 }
 
