@@ -83,7 +83,7 @@ interface PieceWatch {
  * The pieces of a body, no faster than they are read; it begins with the first that is asked for. An iterator by hand: a short answer has two
  * or three pieces, and generators within each other make a dozen promises of each.
  */
-export class PieceReader implements AsyncIterableIterator<Uint8Array, void> {
+export class PieceReader implements AsyncIterableIterator<Uint8Array> {
   private readonly body: Bytes;
   private readonly watch: PieceWatch;
   private readonly shown: (error: unknown) => unknown;
@@ -175,7 +175,7 @@ export function untilRead(
   pieces: AsyncIterable<Uint8Array>,
   ended: (end: ReadingEnd, error?: unknown) => void,
   take: (piece: Uint8Array) => void = () => {},
-): AsyncIterableIterator<Uint8Array, void> {
+): AsyncIterableIterator<Uint8Array> {
   const source = pieces[Symbol.asyncIterator]();
   let isOver = false;
   const end = (how: ReadingEnd, error?: unknown) => {

@@ -9,7 +9,8 @@ export interface Consumer<Chunk> {
 }
 
 /** An iterator that can also be pulled without a promise; by one caller at a time, and never again after a failure. */
-export interface PullStream<Chunk> extends AsyncIterableIterator<Chunk, undefined> {
+export interface PullStream<Chunk> extends AsyncIterableIterator<Chunk> {
+  next(): Promise<IteratorResult<Chunk, undefined>>;
   pull(consumer: Consumer<Chunk>): void;
   /** Called when there will be no more pulls, possibly more than once. Returns a promise only if there is something to wait for. */
   close(): unknown;

@@ -6,13 +6,13 @@ import { attemptReporter } from '../../ports/hooks.ts';
 import { checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
 import { defaultScope } from '../../ports/scope.ts';
 import type { PassedRequest, Upstream } from '../../ports/upstream.ts';
-import { ApiError } from '../../protocol/errors.ts';
 import { requestIdFrom } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { rememberRouter } from '../../server/openapi/described-routers.ts';
 import { type BodyLimits, bodyErrors, isJsonType, isUnparsed, parseRead } from '../../server/requests/json-body.ts';
 import { chatCompletionsUpstream } from '../../upstreams/chat-completions/chat-completions-upstream.ts';
 import { discardRest } from '../node/discard-rest.ts';
+import { readFormHead } from '../node/form-body.ts';
 import { readBytes, readJson, replaceBody } from '../node/node-body.ts';
 import {
   departureController,
@@ -76,11 +76,6 @@ const ANSWER_HEADERS = [
 ] as const;
 /** What of the request describes its body. */
 const BODY_HEADERS = ['content-type', 'content-length', 'content-encoding', 'accept'] as const;
-/** How much of a form is looked through for the model that it names. */
-const MAX_FORM_HEAD = 64 * 1024;
-const FIRST_FORM_HEAD = 256;
-/** Pieces that are put together: a client may send byte after byte, and each is an object. */
-const MAX_HEAD_PIECES = 256;
 
 /**
  * Everything else that a client asks of the base URL goes to the model server: embeddings, images, audio. JSON is held for retries and failover;
@@ -283,42 +278,4 @@ async function streamedRequest(req: NodeRequest, path: string): Promise<PassedRe
   if (req.readableDidRead) throw bodyErrors.otherType();
   const { model, content } = await readFormHead(req, req.headers['content-type'] ?? '');
   return { method, path, headers, body: content, readModel: () => model };
-}
-
-/** The model that stands at the beginning of a form, and the whole body: what has been looked at comes first. */
-async function readFormHead(req: NodeRequest, type: string) {
-  const source: AsyncIterator<Buffer> = req.iterator({ destroyOnReturn: false })[Symbol.asyncIterator]();
-  const head: Buffer[] = [];
-  let length = 0;
-  let model: string | undefined;
-  // Looked for in twice as much each time: a client may send byte after byte.
-  let enough = FIRST_FORM_HEAD;
-  let isOver = !/^multipart\/form-data/i.test(type);
-  while (!isOver && length < MAX_FORM_HEAD && model === undefined) {
-    const { value, done } = await source.next();
-    isOver = done === true;
-    if (!isOver) {
-      head.push(value);
-      length += value.length;
-      if (head.length === MAX_HEAD_PIECES) head.splice(0, head.length, Buffer.concat(head));
-      if (length < enough) continue;
-      enough = 2 * length;
-    }
-    model = /name="model"\r\n(?:[\w-]+:[^\r\n]{0,200}\r\n){0,4}\r\n([^\r\n]{1,200})\r\n/.exec(
-      Buffer.concat(head).subarray(0, MAX_FORM_HEAD).toString('latin1'),
-    )?.[1];
-  }
-  async function* content(): AsyncGenerator<Uint8Array, void> {
-    try {
-      yield* head.splice(0);
-      for (;;) {
-        const { value, done } = await source.next();
-        if (done) return;
-        yield value;
-      }
-    } catch (cause) {
-      throw new ApiError('request_aborted', 'The request was aborted.', { cause });
-    }
-  }
-  return { model: model ?? '', content: content() };
 }

@@ -184,7 +184,7 @@ interface Reporting<Piece> {
 }
 
 /** A stream that runs in the context of its call, so that its own requests are children of that span. */
-class Traced<Piece> implements AsyncIterableIterator<Piece, undefined> {
+class Traced<Piece> implements AsyncIterableIterator<Piece> {
   private readonly open: (call: UpstreamCall) => AsyncIterable<Piece>;
   private readonly callerCall: UpstreamCall;
   private readonly calls: WrappedCalls;

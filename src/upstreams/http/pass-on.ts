@@ -25,7 +25,7 @@ export async function passOn(
   const watch = new Watchdog(call.signal, firstByteTimeoutMs, idleTimeoutMs);
   const { method, path, body: held } = request;
   const isHeld = held === undefined || held instanceof Uint8Array;
-  const sent = isHeld ? held : Readable.from(held, { objectMode: false });
+  const sent = isHeld || held instanceof Readable ? held : Readable.from(held, { objectMode: false });
   const shown = (error: unknown) => {
     if (watch.call.aborted) return scrubError(watch.call.reason);
     if (error instanceof ApiError) return scrubError(error);

@@ -1,8 +1,10 @@
 /** What strangers try with `passThroughRouter`: other paths, other servers, others' keys, bodies without end. */
+import { EventEmitter, once } from 'node:events';
 import { request as ask, type ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import express from 'express';
-import { chatCompletionsUpstream, type PassThroughOptions, passThroughRouter } from '../../../src/index.ts';
+import { chatCompletionsUpstream, type PassThroughOptions, passThroughRouter, type Upstream } from '../../../src/index.ts';
 import { tokenBudget } from '../../../src/policies/budgets/index.ts';
 import { pii } from '../../../src/policies/guards/index.ts';
 import { withFailover } from '../../../src/upstreams/routing/index.ts';
@@ -294,6 +296,32 @@ describe('[E-07] a client that leaves', () => {
     const form = { 'content-type': 'multipart/form-data; boundary=b' };
     const begin = `--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nw\r\n--b\r\n${' '.repeat(300)}`;
     expect(await seen('/audio/transcriptions', form, begin)).toBe('cut off');
+  });
+
+  it('harms nobody while its upload waits for its turn at the model server', async () => {
+    const server = chatCompletionsUpstream({ baseURL: 'http://127.0.0.1:9/v1' });
+    closers.unshift(() => server.close());
+    const asked = new EventEmitter();
+    const upstream: Upstream = {
+      ...server,
+      async pass({ body }, { signal }) {
+        const isLeft = once(signal, 'abort');
+        asked.emit('asked');
+        await isLeft;
+        asked.emit('read', await buffer(body as AsyncIterable<Uint8Array>).catch((error: unknown) => error));
+        throw signal.reason;
+      },
+    };
+    const isAsked = once(asked, 'asked');
+    const read = once(asked, 'read');
+    const { url } = await start({ upstream });
+    const headers = { 'content-type': 'multipart/form-data; boundary=b', 'content-length': '9000' };
+    const target = { port: new URL(url).port, method: 'POST', path: '/v1/audio/translations', headers };
+    const req = ask(target).on('error', () => {});
+    req.write(`--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nw\r\n--b\r\n${' '.repeat(300)}`);
+    await isAsked;
+    req.destroy();
+    await expect(read).resolves.toMatchObject([{ code: 'request_aborted' }]);
   });
 
   it('ends the request before its answer has begun', async () => {
