@@ -37,6 +37,8 @@ export class ChatModel {
   /** How many items of the request are in the body, and the choice that the body makes. */
   private itemCount = 0;
   private choice: ToolChoice | undefined;
+  /** What the body offers, as the engine named it last. */
+  private offered: ModelRequest['tools'] = [];
   private calls = 0;
 
   constructor(body: ChatBody, completion: Completion, send: SendChat, rules: AnswerRules) {
@@ -62,8 +64,13 @@ export class ChatModel {
   /** The request as the engine knows it: the names of the tools, and the choice. The messages stay in the body. */
   request(): ModelRequest {
     const { choice: toolChoice } = this;
-    const tools = [...toolNames(this.first)].map((name) => ({ name }));
-    return { model: this.first.model, items: [], tools, ...(toolChoice === undefined ? {} : { toolChoice }) };
+    this.offered = [...toolNames(this.first)].map((name) => ({ name }));
+    return {
+      model: this.first.model,
+      items: [],
+      tools: this.offered,
+      ...(toolChoice === undefined ? {} : { toolChoice }),
+    };
   }
 
   /** Calls the model. The events of its answer are followed by the chunks that they came in. */
@@ -87,11 +94,13 @@ export class ChatModel {
     });
     const answered = [...this.results, ...refusals];
     const messages = answerMessages(answer, answered, completion.isLegacy);
-    const next = withOfferedTools(bodyWithMessages(this.body, messages), request);
+    const body = bodyWithMessages(this.body, messages);
+    const next = request.tools === this.offered ? body : withOfferedTools(body, request);
     if (request.toolChoice === this.choice) this.body = next;
     else this.body = request.toolChoice === 'none' ? toollessBody(next) : unforcedBody(next);
     this.itemCount = request.items.length;
     this.choice = request.toolChoice;
+    this.offered = request.tools;
     this.results = [];
     this.answer = new ModelAnswer(completion, this.rules);
     completion.isContinued = true;

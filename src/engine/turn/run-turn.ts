@@ -156,7 +156,12 @@ class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readon
  * Everything that the machine receives, one source after another: what the model writes and its tools return, round by round, and then
  * the compaction. Heartbeats fill the time until the turn has its place, as they do while the model sends nothing.
  */
-async function* inputSources(turn: Turn, current: () => TurnState): AsyncGenerator<Inputs, void> {
+function inputSources(turn: Turn, current: () => TurnState): AsyncGenerator<Inputs, void> {
+  // Each generator that hands on another's values makes promises for them.
+  return turn.place || turn.compaction ? roundsWithCompaction(turn, current) : turnRounds(turn, current);
+}
+
+async function* roundsWithCompaction(turn: Turn, current: () => TurnState): AsyncGenerator<Inputs, void> {
   const { compaction, place } = turn;
   if (place) await place;
   if (!compaction?.only) yield* turnRounds(turn, current);

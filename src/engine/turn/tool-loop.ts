@@ -118,11 +118,19 @@ interface LoopedTurn {
  * are exactly N model calls.
  * `current` returns the machine's state after everything that was read.
  */
-export async function* turnRounds(loop: Loop, current: () => TurnState): AsyncGenerator<Inputs, void> {
+export function turnRounds(loop: Loop, current: () => TurnState): AsyncGenerator<Inputs, void> {
+  const rounds = roundsOfTurn(loop, current);
+  return loop.programs ? closingPrograms(rounds, loop.programs) : rounds;
+}
+
+async function* closingPrograms(
+  rounds: AsyncGenerator<Inputs, void>,
+  programs: LoopPrograms,
+): AsyncGenerator<Inputs, void> {
   try {
-    yield* roundsOfTurn(loop, current);
+    yield* rounds;
   } finally {
-    await loop.programs?.close();
+    await programs.close();
   }
 }
 

@@ -193,8 +193,8 @@ export function customCallIn({
 
 /** Remembers the digits of arguments that the chunk, which was parsed from the text, holds as objects. */
 export function rememberArguments(chunk: unknown, text: string): void {
-  // Most chunks have none, and are searched once.
-  if (!text.includes('"arguments":')) return;
+  // Most chunks have none, and are searched once: not for the first quote, of which JSON is full.
+  if (!text.includes('arguments":')) return;
   if (text.includes('"arguments":{') || text.includes('"arguments": {')) rememberDigits(chunk, text, ARGUMENTS);
 }
 

@@ -4,7 +4,12 @@ import { request as ask, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import express from 'express';
-import { chatCompletionsUpstream, type PassThroughOptions, passThroughRouter, type Upstream } from '../../../src/index.ts';
+import {
+  chatCompletionsUpstream,
+  type PassThroughOptions,
+  passThroughRouter,
+  type Upstream,
+} from '../../../src/index.ts';
 import { tokenBudget } from '../../../src/policies/budgets/index.ts';
 import { pii } from '../../../src/policies/guards/index.ts';
 import { withFailover } from '../../../src/upstreams/routing/index.ts';

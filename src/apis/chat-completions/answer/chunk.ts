@@ -1,7 +1,7 @@
 /** Inspects a single chunk, without merging it with the chunks before it. */
 
 import { customCallIn } from '../../../protocol/chat-completions/tool-calls.ts';
-import { isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 
 /** An entry of a call in a chunk, in the API's own format. */
 interface CallEntry {
@@ -17,6 +17,11 @@ export function callEntries(chunk: JsonObject): readonly CallEntry[] {
     if (Array.isArray(calls)) return calls.filter(isRecord);
     return isRecord(called) ? [{ function: called }] : [];
   });
+}
+
+/** Whether the chunk has such an entry. */
+export function hasCallEntry(chunk: JsonObject): boolean {
+  return someDelta(chunk, hasCalls);
 }
 
 /** An entry of a call as it came, and the decoder's number for its call. */
@@ -38,15 +43,13 @@ export interface ChunkPart {
  * part.
  */
 export function chunkParts(chunk: JsonObject, entries: readonly NumberedEntry[]): readonly ChunkPart[] {
-  const choices = recordsIn(chunk.choices);
-  const [choice] = choices;
+  const whole = wholePart(chunk);
+  const choice = onlyChoice(chunk);
   const [first] = entries;
-  const hasText = hasChunkOutput(chunk);
-  if (choices.length !== 1 || !choice || (choice.index ?? 0) !== 0) return [otherPart(chunk, hasText, false)];
-  const { delta, finish_reason: finish } = choice;
-  const isEnd = Boolean(finish);
-  if (!first || !isRecord(delta) || !(delta.tool_calls || delta.function_call))
-    return [otherPart(chunk, hasText, isEnd)];
+  if (!choice || !first) return [whole];
+  const { delta } = choice;
+  if (!isRecord(delta) || !hasCalls(delta)) return [whole];
+  const { isOutput: hasText, isEnd } = whole;
   if (entries.length === 1 && !hasText && !isEnd && !chunk.usage)
     return [{ chunk, call: first.call, isOutput: true, isEnd: false }];
   const { tool_calls: calls, function_call: called, ...rest } = delta;
@@ -74,18 +77,42 @@ export function chunkParts(chunk: JsonObject, entries: readonly NumberedEntry[])
   return parts;
 }
 
+/** The chunk as one part that is no call's. */
+export function wholePart(chunk: JsonObject): ChunkPart {
+  return otherPart(chunk, hasChunkOutput(chunk), Boolean(onlyChoice(chunk)?.finish_reason));
+}
+
+/** The choice of a chunk that has no other. */
+function onlyChoice({ choices }: JsonObject): JsonObject | undefined {
+  const choice: unknown = Array.isArray(choices) && choices.length === 1 ? choices[0] : undefined;
+  return isRecord(choice) && (choice.index ?? 0) === 0 ? choice : undefined;
+}
+
 function otherPart(chunk: JsonObject, isOutput: boolean, isEnd: boolean): ChunkPart {
   return { chunk, call: undefined, isOutput, isEnd };
 }
 
 /** Whether the chunk holds output besides calls. */
 function hasChunkOutput(chunk: JsonObject): boolean {
-  for (const delta of chunkDeltas(chunk)) {
-    for (const name in delta) {
-      const value = delta[name];
-      if (value !== undefined && value !== null && value !== '' && !NO_OUTPUT.has(name)) return true;
-    }
+  return someDelta(chunk, hasOutput);
+}
+
+function hasOutput(delta: JsonObject): boolean {
+  for (const name in delta) {
+    const value = delta[name];
+    if (value !== undefined && value !== null && value !== '' && !NO_OUTPUT.has(name)) return true;
   }
+  return false;
+}
+
+function hasCalls(delta: JsonObject): boolean {
+  return Boolean(delta.tool_calls || delta.function_call);
+}
+
+/** Whether one of the deltas is such, without a list of them: every chunk is looked at. */
+function someDelta({ choices }: JsonObject, isSuch: (delta: JsonObject) => boolean): boolean {
+  if (!Array.isArray(choices)) return false;
+  for (const choice of choices) if (isRecord(choice) && isRecord(choice.delta) && isSuch(choice.delta)) return true;
   return false;
 }
 

@@ -17,7 +17,8 @@ export class MessageFields {
     let weight = 0;
     // The limit on output counts the first text of a delta already, as it does a refusal.
     const thought = REASONING_TEXT_FIELDS.find((name) => message[name]);
-    for (const [name, value] of Object.entries(message)) {
+    for (const name in message) {
+      const value = message[name];
       const isContent = name === 'content' && !Array.isArray(value);
       if (OWN.has(name) || isContent || name === '__proto__' || (!isWhole && isEmptyField(value))) continue;
       const more = jsonWeight(value);

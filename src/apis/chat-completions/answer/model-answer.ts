@@ -15,7 +15,15 @@ import { randomSeed } from '../../../protocol/ids.ts';
 import { objectIn } from '../../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { isDone } from '../../../streams/sse-frames.ts';
-import { type ChunkPart, callEntries, chunkParts, mayBeginCall, type NumberedEntry } from './chunk.ts';
+import {
+  type ChunkPart,
+  callEntries,
+  chunkParts,
+  hasCallEntry,
+  mayBeginCall,
+  type NumberedEntry,
+  wholePart,
+} from './chunk.ts';
 import { type Completion, takeHead } from './completion.ts';
 import { callFields, MessageFields } from './message-fields.ts';
 
@@ -181,6 +189,12 @@ export class ModelAnswer {
     takeHead(this.completion, chunk);
     this.noteChunk(chunk, events);
     const { entries } = this;
+    if (entries.length === 0 && this.held.length === 0 && !hasCallEntry(chunk)) {
+      // Most chunks: nothing waits, and there is nothing to wait for.
+      for (const event of events) inputs.push(event);
+      inputs.push(rawChunk(data, wholePart(chunk), 0, 1));
+      return;
+    }
     this.entries = [];
     this.held.push({ data, parts: chunkParts(chunk, entries), events });
     if (this.rules.holdsCalls) {
@@ -211,7 +225,7 @@ export class ModelAnswer {
     if (!deltas) {
       for (const { data, parts, events } of held) {
         for (const event of events) inputs.push(event);
-        for (let part = 0; part < parts.length; part += 1) inputs.push(rawChunk(data, parts, part));
+        for (const [at, part] of parts.entries()) inputs.push(rawChunk(data, part, at, parts.length));
       }
       return;
     }
@@ -222,9 +236,9 @@ export class ModelAnswer {
         // What the decoder kept back of a call that this chunk does not go on with.
         else if (!calls.has(event.call)) takeDeltas(deltas.get(event.call), at, inputs);
       }
-      for (const [part, { call }] of parts.entries()) {
-        if (call !== undefined) takeDeltas(deltas.get(call), at, inputs);
-        inputs.push(rawChunk(data, parts, part));
+      for (const [index, part] of parts.entries()) {
+        if (part.call !== undefined) takeDeltas(deltas.get(part.call), at, inputs);
+        inputs.push(rawChunk(data, part, index, parts.length));
       }
     }
   }
@@ -319,10 +333,9 @@ function deltasByCall(held: readonly HeldChunk[]): Map<number, CallDeltas> | und
   return deltas;
 }
 
-/** One part of a chunk as it travels among the events. The cast: the part is one of the list. */
-function rawChunk(data: string, parts: readonly ChunkPart[], part: number): RawChunk {
-  const { chunk, call, isOutput, isEnd } = parts[part] as ChunkPart;
-  return { type: 'raw', data, chunk, call, isOutput, isEnd, part, parts: parts.length };
+/** One part of a chunk as it travels among the events. */
+function rawChunk(data: string, { chunk, call, isOutput, isEnd }: ChunkPart, part: number, parts: number): RawChunk {
+  return { type: 'raw', data, chunk, call, isOutput, isEnd, part, parts };
 }
 
 /** Adds the events of a call up to this chunk, and in any case the beginning of the call. */
