@@ -199,7 +199,7 @@ describe('chunkMemo', () => {
   it('makes no more guesses where many were wrong', () => {
     const memo = new ChunkMemo();
     const odd = JSON.stringify({ meta: { content: 'same' }, ...chunk({ content: 'a' }) });
-    readAll(memo, Array(9).fill(odd));
+    readAll(memo, Array(10).fill(odd));
     expect(readAll(memo, Array(4).fill(written('a')))).toEqual(NONE);
   });
 });
