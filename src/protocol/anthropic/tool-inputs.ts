@@ -1,5 +1,5 @@
 /** The inputs of tools in Anthropic's objects: their numbers leave with all the digits with which they came. */
-import { exactTextOfAll, hasDigits, rememberDigits } from '../json/whole-numbers.ts';
+import { exactTextOfAll, hasDigits, holdsLongNumber, rememberDigits } from '../json/whole-numbers.ts';
 import { isRecord, type JsonObject } from '../record.ts';
 
 /** Where an object of the API holds what a model wrote as JSON. */
@@ -11,14 +11,24 @@ export function rememberInputs(value: unknown, text: string): void {
   if (text.includes('tool_use"')) rememberDigits(value, text, INPUTS);
 }
 
+/** The same of a request, which may be long: its inputs are looked at, not all of its text. */
+export function rememberRequestInputs(body: unknown, text: string): void {
+  if (isRecord(body) && someBlock(body, ({ input }) => isRecord(input) && holdsLongNumber(input)))
+    rememberDigits(body, text, INPUTS);
+}
+
 /** The JSON of a message, or of a request with messages. */
 export function textWithInputs(value: JsonObject): string {
+  return someBlock(value, ({ input }) => hasDigits(input)) ? exactTextOfAll(value) : JSON.stringify(value);
+}
+
+/** Whether a block of the message, or of the messages of a request, is such. */
+function someBlock(value: JsonObject, isSuch: (block: JsonObject) => boolean): boolean {
   const messages = Array.isArray(value.messages) ? value.messages : [value];
-  const hasAny = messages.some(
+  return messages.some(
     (message) =>
       isRecord(message) &&
       Array.isArray(message.content) &&
-      message.content.some((block) => isRecord(block) && hasDigits(block.input)),
+      message.content.some((block) => isRecord(block) && isSuch(block)),
   );
-  return hasAny ? exactTextOfAll(value) : JSON.stringify(value);
 }

@@ -170,28 +170,30 @@ function assistantMessages(draft: Draft, options: MessageOptions, ids: CallIds |
   const message: Record<string, unknown> & ChatMessage = {
     role: 'assistant',
     content: text === '' && calls.length > 0 ? null : text,
-    ...(thought === '' || !field || isInDetails ? {} : REASONING_FORMATS[field].write(thought, text)),
-    ...(details.length > 0 ? { reasoning_details: details } : {}),
-    ...Object.assign({}, ...states.map((state) => state.message)),
   };
+  if (thought !== '' && field && !isInDetails) Object.assign(message, REASONING_FORMATS[field].write(thought, text));
+  if (details.length > 0) message.reasoning_details = details;
+  for (const state of states) Object.assign(message, state.message);
   if (calls.length === 0) return [message];
   const extras = callExtras(states, calls);
   const sent = ids ? calls.map((call) => ({ ...call, id: ids(call.id) })) : calls;
   message.tool_calls = sent.map((call, at) => {
     const written = { name: call.name, arguments: argumentsText(call.arguments) };
-    return { id: call.id, type: 'function', function: written, ...extras.get(at) };
+    return Object.assign({ id: call.id, type: 'function', function: written }, extras.get(at));
   });
   return [message, ...toolMessages(sent)];
 }
+
+const NO_EXTRAS: ReadonlyMap<number, JsonObject> = new Map();
 
 /**
  * The extra fields by the index of their call: matched by its id, or, if the id has changed, by the index among calls
  * of its name.
  */
 function callExtras(states: readonly ChatState[], calls: readonly AnsweredCall[]): ReadonlyMap<number, JsonObject> {
-  const extras = new Map<number, JsonObject>();
   const callStates = states.flatMap((state) => state.calls ?? []);
-  if (callStates.length === 0) return extras;
+  if (callStates.length === 0) return NO_EXTRAS;
+  const extras = new Map<number, JsonObject>();
   const places = new Map(calls.map(({ id }, place) => [id, place]));
   for (const { id, at, name, extra } of callStates) {
     const place = places.get(id) ?? (calls[at]?.name === name ? at : undefined);
@@ -209,8 +211,8 @@ export function toolMessages(calls: readonly AnsweredCall[], role: 'tool' | 'fun
   const messages = calls.map(({ id, name, output }): ChatMessage => {
     const head = role === 'tool' ? { role, tool_call_id: id } : { role, name };
     if (!Array.isArray(output)) {
-      const text = output === undefined ? '' : JSON.stringify(output);
-      return { ...head, content: typeof output === 'string' ? output : text };
+      if (typeof output === 'string') return { ...head, content: output };
+      return { ...head, content: output === undefined ? '' : JSON.stringify(output) };
     }
     const texts: unknown[] = [];
     const before = media.length;

@@ -7,6 +7,7 @@ import { jsonIn, objectIn } from './json-text.ts';
 const MARK = `whole-number-${randomUUID()}:`;
 /** So many digits may be too many. */
 const MANY_DIGITS = /\d{16}/;
+const LEAST_LONG = 1e15;
 /** A number without a fraction and an exponent. */
 const LITERAL = /(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g;
 
@@ -16,6 +17,16 @@ const texts = new WeakMap<object, string>();
 /** Whether the text may hold a number that JavaScript rounds: few texts do. */
 export function hasLongNumber(text: string): boolean {
   return MANY_DIGITS.test(text);
+}
+
+/** Whether the object, which was parsed, may have held such a number. */
+export function holdsLongNumber(object: object): boolean {
+  const waiting: unknown[] = [object];
+  for (let value = waiting.pop(); value !== undefined; value = waiting.pop()) {
+    if (typeof value === 'number' && Math.abs(value) >= LEAST_LONG) return true;
+    if (typeof value === 'object' && value !== null) for (const each of Object.values(value)) waiting.push(each);
+  }
+  return false;
 }
 
 /** The object as `objectIn` parses it; `exactText` writes it with all digits. */

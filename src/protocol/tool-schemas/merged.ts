@@ -112,5 +112,6 @@ function mergeAny(base: JsonObject, branches: readonly JsonObject[]): JsonObject
 
 /** Sets it even where it is `__proto__`, to which an assignment would be lost. */
 export function setProperty(properties: Record<string, unknown>, name: string, schema: unknown): void {
-  Object.defineProperty(properties, name, { value: schema, enumerable: true, writable: true, configurable: true });
+  if (name !== '__proto__') properties[name] = schema;
+  else Object.defineProperty(properties, name, { value: schema, enumerable: true, writable: true, configurable: true });
 }

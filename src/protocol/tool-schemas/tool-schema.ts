@@ -245,8 +245,8 @@ class Walk {
       return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= maxCount ? value : undefined;
     if (NUMBERS.has(name)) return typeof value === 'number' ? value : undefined;
     if (name === 'type') {
-      const types = [value].flat();
-      return types.length > 0 && types.every((type) => TYPES.has(type)) ? value : undefined;
+      if (!Array.isArray(value)) return TYPES.has(value) ? value : undefined;
+      return value.length > 0 && value.every((type) => TYPES.has(type)) ? value : undefined;
     }
     if (name === 'enum') return Array.isArray(value) && value.length > 0 ? value : undefined;
     if (name === 'required')

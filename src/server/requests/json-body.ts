@@ -3,7 +3,7 @@ import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Limits } from '../../ports/limits.ts';
 import type { ByteShare } from '../../ports/queues/shared-bytes.ts';
-import { rememberInputs } from '../../protocol/anthropic/tool-inputs.ts';
+import { rememberRequestInputs } from '../../protocol/anthropic/tool-inputs.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { refuseManyValues } from '../../protocol/json/json-shape.ts';
 import { mapMaybePromise } from '../../protocol/record.ts';
@@ -223,7 +223,7 @@ export function parseBody(bytes: Uint8Array, limits: BodyLimits): unknown {
   try {
     const text = utf8.decode(bytes);
     const body: unknown = JSON.parse(text);
-    rememberInputs(body, text);
+    rememberRequestInputs(body, text);
     return body;
   } catch (cause) {
     throw bodyErrors.malformed(cause);
