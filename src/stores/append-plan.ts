@@ -1,4 +1,4 @@
-/** Decides what an append adds to a conversation, for the stores whose atomic step runs in this process. */
+/** Decides what an append adds to a conversation, for the stores whose atomic step runs in this process; one over a network reads the known ids first, since `has` does not wait. */
 
 import type { AppendTerms } from '../ports/store.ts';
 import type { Item } from '../protocol/items.ts';

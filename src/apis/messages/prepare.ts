@@ -14,6 +14,7 @@ import { type InputContext, messageItems } from './input.ts';
 import { permittedUpstream } from './permitted-messages.ts';
 import { itemsSettings } from './request/sampling.ts';
 import { checkContent, checkMessages, type MessagesBody } from './request/schema.ts';
+import { isOwnUse } from './server-calls.ts';
 import type { MessagesSettings } from './settings.ts';
 import { noteUnknownTools, requestedTools, serverTools, toolChoiceFields } from './tools.ts';
 import { onWebTerms } from './web-terms.ts';
@@ -170,5 +171,5 @@ function isLocalBlock(block: unknown): boolean {
   if (type === 'redacted_thinking') return isSealed(data);
   if (type === 'text')
     return Array.isArray(citations) && citations.some((each) => isRecord(each) && each.encrypted_index === '');
-  return typeof id === 'string' && /^(srvtoolu|mcptoolu)_(ws|mcp|ci)_/.test(id);
+  return isOwnUse(id);
 }

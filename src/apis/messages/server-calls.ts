@@ -44,6 +44,14 @@ function fetchBlocks(item: OutputItem, stateOf: StateOf): Blocks | undefined {
 
 const SERVER_ID = 'srvtoolu_';
 const MCP_ID = 'mcptoolu_';
+const OWN_USES = [mcpCall, webSearchCall, codeInterpreterCall].flatMap(({ idPrefix }) =>
+  [SERVER_ID, MCP_ID].map((head) => `${head}${idPrefix}_`),
+);
+
+/** Whether this server has made the id of a use. */
+export function isOwnUse(id: unknown): boolean {
+  return typeof id === 'string' && OWN_USES.some((beginning) => id.startsWith(beginning));
+}
 
 function mcpBlocks({ id: itemId, name, server_label: server, arguments: text, output, error }: McpCallItem): Blocks {
   const id = MCP_ID + itemId;
@@ -158,9 +166,7 @@ function searchItem(
       : { type: 'open_page', url: plainText(url) };
   const pages = recordsIn(content);
   const state = plainText(pages[0]?.encrypted_content);
-  // This server has made the ids of its own calls.
-  const isLocal = plainText(useId).startsWith(`${SERVER_ID}ws_`);
-  const foreign = isLocal
+  const foreign = isOwnUse(useId)
     ? undefined
     : seal([
         { type: 'server_tool_use', id: useId, name, input },

@@ -65,7 +65,10 @@ function hostedType({ type }: JsonObject): string | undefined {
   return HOSTED.find(([pattern]) => pattern.test(plainText(type)))?.[1];
 }
 
-/** Tools of Anthropic's whose arguments its models know without a schema. */
+/**
+ * Tools of Anthropic's that the client runs, and whose arguments its models know without a schema. Which of them the host serves is not
+ * known here yet: `prepare.ts` and `inject.ts` learn it afterwards, by `context.tools.served`.
+ */
 const TRAINED: readonly (readonly [RegExp, string])[] = [
   [/^bash_\d{1,8}$/, 'Runs `command` in a persistent bash session; `restart: true` begins a new one.'],
   [

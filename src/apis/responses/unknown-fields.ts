@@ -9,7 +9,7 @@ import { PROGRAMS } from '../../protocol/tool-calls/program-call.ts';
 import { speaksMultiAgent } from './turn/requested-agents.ts';
 import type { ResponsesApiSettings } from './turn/settings.ts';
 
-/** OpenAI's fields without effect here, each with the value that asks for nothing, if there is one. */
+/** OpenAI's fields without effect here, each with the value that asks for nothing, if there is one. Whoever takes one out adds it to `createSchema`. */
 const WITHOUT_EFFECT: readonly { readonly path: readonly [string, string?]; readonly harmless?: unknown }[] = [
   { path: ['access_programs'] },
   { path: ['image'] },

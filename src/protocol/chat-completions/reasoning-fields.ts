@@ -66,11 +66,15 @@ export const REASONING_FIELDS = Object.keys(REASONING_FORMATS) as readonly Reaso
 /** Those that are texts in a field of the message. */
 export const REASONING_TEXT_FIELDS = REASONING_FIELDS.filter((field) => REASONING_FORMATS[field].merge === 'text');
 
-/** Those that are a field of the message. */
-export const REASONING_MESSAGE_FIELDS: readonly ReasoningField[] = [...REASONING_TEXT_FIELDS, 'reasoning_details'];
-
 /** The members that are lists of reasoning, whose texts are within them. */
-export const REASONING_LISTS = ['reasoning_details', 'thinking'] as const satisfies readonly ReasoningField[];
+export const REASONING_LISTS = REASONING_FIELDS.filter((field) =>
+  ['entries', 'parts'].includes(REASONING_FORMATS[field].merge),
+);
+
+/** Those that are a field of the message. */
+export const REASONING_MESSAGE_FIELDS = REASONING_FIELDS.filter((field) =>
+  ['text', 'entries'].includes(REASONING_FORMATS[field].merge),
+);
 
 /** The first of these fields that the message or delta fills. */
 export function reasoningFieldIn(message: JsonObject): ReasoningField | undefined {
