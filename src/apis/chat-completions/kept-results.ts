@@ -5,10 +5,12 @@ import { type StoreWriteSettings, storeRecord } from '../../engine/request/keep.
 import { reportInfo } from '../../ports/hooks.ts';
 import { fromStore, type ResponseStore } from '../../ports/store.ts';
 import { toolMessages } from '../../protocol/chat-completions/messages.ts';
+import type { OwnFields } from '../../protocol/chat-completions/own-fields.ts';
 import { recordKey } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { markedIn } from '../../protocol/json/whole-numbers.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
+import { continueFields, TEXT_FIELDS, withLaterCitations } from './answer/message-fields.ts';
 import { type AnsweredChatCall, callMessage } from './answer/next-body.ts';
 import type { ChatBody } from './request/schema.ts';
 
@@ -128,9 +130,52 @@ async function restoreMessage(
   let { content } = message;
   if (words === earlier + text) content = text || null;
   else if (guarded && words === (await guarded(earlier + text))) content = (await guarded(text)) || null;
-  // The cast: these messages were created here.
+  // The casts: these messages were created here.
   const results = toolMessages(calls) as readonly Message[];
-  return [...before, { ...message, content, tool_calls: [...calls.map(callMessage), ...clients] }, ...results];
+  const own = (await ownFields(message, before, guarded)) as Message;
+  return [...before, { ...own, content, tool_calls: [...calls.map(callMessage), ...clients] }, ...results];
+}
+
+/** The message without the reasoning and the lists of the rounds before it, which their own messages hold. */
+async function ownFields(
+  message: Message,
+  before: readonly Message[],
+  guarded: RoundStore['guarded'],
+): Promise<JsonObject> {
+  const earlier: OwnFields = {};
+  let length = 0;
+  for (const { role, content, tool_calls: _, ...fields } of before) {
+    if (role !== 'assistant') continue;
+    continueFields(earlier, withLaterCitations(fields, length));
+    length += String(content ?? '').length;
+  }
+  const own: OwnFields = { ...message };
+  for (const [name, value] of Object.entries(earlier)) {
+    // Of other fields the newest round's value counts.
+    if (typeof value === 'string' && !TEXT_FIELDS.has(name)) continue;
+    const rest = await restBehind(value, message[name], guarded);
+    if (rest === undefined) continue;
+    own[name] = rest;
+    if (rest.length === 0) delete own[name];
+    else if (name === 'annotations') Object.assign(own, withLaterCitations(own, -length));
+  }
+  return own;
+}
+
+/** What a text or a list has behind what it begins with; undefined if it does not begin with it. */
+async function restBehind(
+  first: unknown,
+  whole: unknown,
+  guarded: RoundStore['guarded'],
+): Promise<string | readonly unknown[] | undefined> {
+  if (typeof first === 'string' && typeof whole === 'string') {
+    if (whole.startsWith(first)) return whole.slice(first.length);
+    const changed = await guarded?.(first);
+    return changed !== undefined && whole.startsWith(changed) ? whole.slice(changed.length) : undefined;
+  }
+  if (!Array.isArray(first) || !Array.isArray(whole)) return undefined;
+  const isSame = JSON.stringify(whole.slice(0, first.length)) === JSON.stringify(first);
+  return isSame ? whole.slice(first.length) : undefined;
 }
 
 /** Whether the calls are the stored ones, but for what guards have changed in what the client sent back. */

@@ -55,6 +55,12 @@ it('[T-08] shows what is no text in a message of its own, behind all results', (
   ]);
 });
 
+it('[S-08] gives back reasoning that begins with the same piece twice', () => {
+  const fields = new MessageFields();
+  for (const piece of ['ha', 'ha', '!']) fields.take({ reasoning_content: piece }, false);
+  expect(fields.all()).toEqual({ reasoning_content: 'haha!' });
+});
+
 it('[V-01] [S-08] gives back what else the message and its calls held, in the field that it came in', () => {
   const fields = new MessageFields();
   fields.take({ role: 'assistant', reasoning: 'H', refusal: null }, false);

@@ -1,6 +1,6 @@
 /** How a chat completion ends: its finish reason, and the whole of it for a client that wants one object. */
 
-import type { JsonObject } from '../../../protocol/record.ts';
+import { type JsonObject, recordsIn } from '../../../protocol/record.ts';
 import type { Completion } from './completion.ts';
 import type { ChatCall, ModelAnswer } from './model-answer.ts';
 import { callMessage } from './next-body.ts';
@@ -33,21 +33,23 @@ export function closingReason(
 
 /** The completion as one object, with all other fields of the model server's last answer. */
 export function wholeCompletion(
-  { head, usage, text, images, isLegacy }: Completion,
+  { head, usage, text, fields, logprobs, images, isLegacy }: Completion,
   answer: ModelAnswer,
   share: ClientShare,
 ): JsonObject {
   const base = answer.whole ?? { object: 'chat.completion' };
   const [first = {}] = Array.isArray(base.choices) ? base.choices : [];
-  const { tool_calls: _, function_call: __, ...own } = first.message ?? { role: 'assistant', ...answer.fields.all() };
+  const { tool_calls: _, function_call: __, ...own } = first.message ?? { role: 'assistant' };
   const [call] = share.calls;
   const message = {
     ...own,
+    ...fields,
     content: text === '' ? null : text,
-    ...(images.length > 0 ? { images } : {}),
+    ...(images.length > 0 ? { images: [...recordsIn(fields.images), ...images] } : {}),
     ...(call && isLegacy ? { function_call: { name: call.name, arguments: call.arguments } } : {}),
     ...(call && !isLegacy ? { tool_calls: share.calls.map(callMessage) } : {}),
   };
-  const choice = { ...first, index: 0, message, finish_reason: closingReason(answer, share, isLegacy) };
+  const sureness = Object.keys(logprobs).length > 0 ? { logprobs } : {};
+  const choice = { ...first, index: 0, message, ...sureness, finish_reason: closingReason(answer, share, isLegacy) };
   return { ...base, ...head, choices: [choice], ...(usage ? { usage } : {}) };
 }

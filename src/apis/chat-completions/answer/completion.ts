@@ -1,11 +1,13 @@
 /** The completion that a client receives, over any number of model calls, and the chunks that make it up. */
 
+import type { OwnFields } from '../../../protocol/chat-completions/own-fields.ts';
 import { type GrownText, wholeText } from '../../../protocol/grown-text.ts';
 import { dataURL } from '../../../protocol/images.ts';
 import type { OutputItem } from '../../../protocol/items.ts';
-import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
 import { itemImage } from '../../../protocol/tool-calls/image-generation-call.ts';
 import { chunkDeltas } from './chunk.ts';
+import { continueFields, type MessageFields, withLaterCitations } from './message-fields.ts';
 import { addUsage } from './usage.ts';
 
 /** The parts of the client's request that decide what it receives. */
@@ -46,6 +48,9 @@ export interface Completion extends CompletionPlan {
   server: string | undefined;
   /** The text of the answers that have ended. */
   text: string;
+  /** The other fields of their messages, and their log probabilities. */
+  readonly fields: OwnFields;
+  readonly logprobs: OwnFields;
   /** The images that tools of the server have made. */
   readonly images: JsonObject[];
   /** The size of the model's output in all answers, in UTF-8 bytes. */
@@ -69,6 +74,8 @@ export function newCompletion({ wantsUsage, isLegacy }: CompletionPlan): Complet
     answeredBy: undefined,
     server: undefined,
     text: '',
+    fields: {},
+    logprobs: {},
     images: [],
     bytes: 0,
     nextNumber: 0,
@@ -78,13 +85,19 @@ export function newCompletion({ wantsUsage, isLegacy }: CompletionPlan): Complet
 /** An answer that has ended. */
 interface EndedAnswer {
   readonly text: GrownText;
+  readonly fields: Pick<MessageFields, 'all'>;
+  /** The answer as an object, if it was not streamed. */
+  readonly whole: JsonObject | undefined;
   readonly usage: JsonObject | undefined;
   /** In dollars. */
   readonly cost: number | undefined;
 }
 
 /** Adds it. */
-export function addAnswer(completion: Completion, { text, usage, cost }: EndedAnswer): void {
+export function addAnswer(completion: Completion, { text, fields, whole, usage, cost }: EndedAnswer): void {
+  continueFields(completion.fields, withLaterCitations(fields.all(), completion.text.length));
+  const [{ logprobs } = {}] = recordsIn(whole?.choices);
+  if (isRecord(logprobs)) continueFields(completion.logprobs, logprobs);
   completion.text += wholeText(text);
   if (cost !== undefined) completion.cost = (completion.cost ?? 0) + cost;
   if (!usage) return;
@@ -104,9 +117,19 @@ export function passedFrame(completion: Completion, data: string, chunk: JsonObj
   if (!completion.wantsUsage && chunk.usage && Array.isArray(choices) && choices.length === 0) return '';
   const { head, usage, isContinued } = completion;
   completion.hasRole ||= chunkDeltas(chunk).some(({ role }) => role);
+  if (!isContinued) return dataFrame(data);
   const summed = usage && isRecord(chunk.usage) ? { usage: addUsage(usage, chunk.usage) } : undefined;
-  if (isContinued && (summed || chunk.id !== head?.id)) return chunkFrame({ ...chunk, ...head, ...summed });
-  return dataFrame(data);
+  const isCiting = completion.text !== '' && chunkDeltas(chunk).some(({ annotations }) => annotations);
+  if (!isCiting && !summed && chunk.id === head?.id) return dataFrame(data);
+  const placed = isCiting
+    ? { choices: recordsIn(choices).map((choice) => laterChoice(completion, choice)) }
+    : undefined;
+  return chunkFrame({ ...chunk, ...placed, ...head, ...summed });
+}
+
+function laterChoice({ text }: Completion, choice: JsonObject): JsonObject {
+  const { delta } = choice;
+  return isRecord(delta) ? { ...choice, delta: withLaterCitations(delta, text.length) } : choice;
 }
 
 /** The data as the model server's event. */

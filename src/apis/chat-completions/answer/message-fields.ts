@@ -2,10 +2,13 @@
 import { jsonWeight, mergeInto, type OwnFields } from '../../../protocol/chat-completions/own-fields.ts';
 import { ReasoningDetails } from '../../../protocol/chat-completions/reasoning-details.ts';
 import { REASONING_TEXT_FIELDS } from '../../../protocol/chat-completions/reasoning-fields.ts';
-import { isEmptyField, isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
+import { isEmptyField, isRecord, type JsonObject, plainText, recordsIn } from '../../../protocol/record.ts';
 
 /** The fields that are rewritten. */
 const OWN: ReadonlySet<string> = new Set(['role', 'tool_calls', 'function_call']);
+
+/** The fields whose texts are pieces of one text. */
+export const TEXT_FIELDS: ReadonlySet<string> = new Set(['content', 'refusal', ...REASONING_TEXT_FIELDS]);
 
 /** The fields of one message, whose deltas come one after another. */
 export class MessageFields {
@@ -42,8 +45,42 @@ export class MessageFields {
     else if (name === 'reasoning_details' && Array.isArray(value)) {
       details.take(value, false);
       fields[name] = details.entries;
-    } else mergeInto(fields, { [name]: value }, 'append');
+    } else if (TEXT_FIELDS.has(name) && typeof value === 'string') fields[name] = plainText(fields[name]) + value;
+    else mergeInto(fields, { [name]: value }, 'append');
   }
+}
+
+/** Continues the fields of earlier answers with those of the next: texts and lists go on, and of others the last one counts. */
+export function continueFields(earlier: OwnFields, more: JsonObject): void {
+  for (const [name, value] of Object.entries(more)) {
+    const before = earlier[name];
+    if (typeof value === 'string' && TEXT_FIELDS.has(name)) earlier[name] = plainText(before) + value;
+    else if (Array.isArray(value) && Array.isArray(before)) earlier[name] = [...before, ...value];
+    else if (value !== null || before === undefined) earlier[name] = value;
+  }
+}
+
+/**
+ * The fields with their citations placed in a text that has `length` characters in front of theirs: model servers count from the
+ * beginning of each answer.
+ */
+export function withLaterCitations(fields: JsonObject, length: number): JsonObject {
+  const { annotations } = fields;
+  return Array.isArray(annotations)
+    ? { ...fields, annotations: annotations.map((each) => later(each, length)) }
+    : fields;
+}
+
+function later(citation: unknown, length: number): unknown {
+  if (!isRecord(citation)) return citation;
+  const placed: OwnFields = { ...citation };
+  for (const [name, value] of Object.entries(citation)) {
+    const isPlace = name === 'start_index' || name === 'end_index' || (name === 'index' && 'file_id' in citation);
+    if (isPlace && typeof value === 'number') placed[name] = value + length;
+    // The API has the fields in a member that is named after the type.
+    if (isRecord(value)) placed[name] = later(value, length);
+  }
+  return placed;
 }
 
 /** Mistral streams its content as parts, each of which continues while the next has the same type. */

@@ -1,7 +1,7 @@
 /** What a client has received of a completion, put together to the resource that it would have been without a stream. */
-import { REASONING_TEXT_FIELDS } from '../../../protocol/chat-completions/reasoning-fields.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
+import { TEXT_FIELDS } from '../answer/message-fields.ts';
 
 interface Fields {
   [name: string]: unknown;
@@ -13,8 +13,6 @@ interface ShownChoice {
   readonly calls: Map<number, Fields>;
 }
 
-/** The fields of a delta whose texts are pieces of one text. */
-const GROWING: ReadonlySet<string> = new Set(['content', 'refusal', ...REASONING_TEXT_FIELDS]);
 /** The fields of a spoken answer whose texts are pieces. */
 const GROWING_AUDIO: ReadonlySet<string> = new Set(['data', 'transcript']);
 /** The most choices and calls of an answer; others are left out. */
@@ -88,7 +86,7 @@ export class ShownCompletion {
     if (isRecord(logprobs)) choice.fields.logprobs = this.joined(choice.fields.logprobs, logprobs);
     if (!isRecord(delta)) return;
     const { tool_calls: calls, function_call: called, audio, ...fields } = delta;
-    this.add(choice.message, fields, GROWING);
+    this.add(choice.message, fields, TEXT_FIELDS);
     if (isRecord(called)) this.addCalled(choice.message, 'function_call', called);
     if (isRecord(audio)) this.add(recordIn(choice.message, 'audio'), audio, GROWING_AUDIO);
     for (const call of recordsIn(calls)) {
