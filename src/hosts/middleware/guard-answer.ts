@@ -1,15 +1,16 @@
-/** Guards what a handler writes: an event stream or one JSON value. */
+/** Guards what a handler writes: an event stream, one JSON value, or lines of JSON. */
 
 import { METHODS, type ServerResponse } from 'node:http';
 import { StringDecoder } from 'node:string_decoder';
 import { createParser } from 'eventsource-parser';
 import { reportError } from '../../apis/endpoint/endpoint.ts';
 import { AnyAnswer } from '../../engine/guarding/answers/any-answer.ts';
+import { guardLine } from '../../engine/guarding/answers/batch-line.ts';
 import { type GuardSession, RequestGuards } from '../../engine/guarding/request/request-guards.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
 import { ApiError, toApiError } from '../../protocol/errors.ts';
-import { jsonIn } from '../../protocol/json/json-text.ts';
+import { jsonIn, objectIn } from '../../protocol/json/json-text.ts';
 import { isUtf8Type } from '../../server/requests/json-body.ts';
 import { eventLines } from '../../streams/event-lines.ts';
 import { HEARTBEAT_FRAME, isDone } from '../../streams/sse-frames.ts';
@@ -25,22 +26,30 @@ interface GuardedAnswer {
   readonly session: GuardSession;
   readonly request: EndpointRequest;
   readonly settings: MiddlewareSettings;
+  /** Whether it is a file that may be lines of JSON, whatever its type is called. */
+  readonly hasLines?: boolean | undefined;
 }
+
+/** The types of lines of JSON. */
+const JSON_LINES = /[/+](x-)?(jsonl|jsonlines|ndjson|json-lines)\b/i;
 
 /** Has what the handler writes read before the client receives it. */
 export function guardAnswer(req: NodeRequest, res: ServerResponse, answer: GuardedAnswer): void {
   const guards = new RequestGuards([answer.session]);
   if (!guards.guardsOutput) return;
-  const isWanted = () => !turnContext(res).handled;
+  // The lines of a batch run without this request: no router has them guarded for it.
+  const isWanted = (type: string) => JSON_LINES.test(type) || !turnContext(res).handled;
   // No guard reads compressed bytes.
   delete req.headers['accept-encoding'];
   rewriteAnswer(res, isWanted, (head) => {
-    if (!isWanted()) return undefined;
-    const reader = new AnyAnswer(guards, answer.settings.limits.outputBytes, answer.api);
-    if (isEventStream(head)) return new EventRewriter(reader, answer);
+    if (!isWanted(head.type)) return undefined;
+    const newReader = () => new AnyAnswer(guards, answer.settings.limits.outputBytes, answer.api);
+    if (isEventStream(head)) return new EventRewriter(newReader(), answer);
     const isError = head.status < 200 || head.status > 299;
     const isText = /[/+]json\b/i.test(head.type) || (isError && (head.type === '' || /^text\//i.test(head.type)));
-    if (head.plain && isText && isUtf8Type(head.type)) return new WholeRewriter(reader, answer);
+    const isReadable = head.plain && isUtf8Type(head.type);
+    if (isReadable && isText) return new WholeRewriter(newReader(), answer);
+    if (isReadable && (answer.hasLines || JSON_LINES.test(head.type))) return new LinesRewriter(newReader, answer);
     if (head.plain && req.method === 'OPTIONS') return new MethodsRewriter(refuseUnreadable(answer));
     return refuseUnreadable(answer);
   });
@@ -162,6 +171,59 @@ class WholeRewriter implements AnswerRewriter {
   }
 }
 
+const LINE_FEED = 0x0a;
+
+/** The bytes of lines of JSON, such as the results of a batch: no more than one line is held at a time. */
+class LinesRewriter implements AnswerRewriter {
+  readonly isOver = false;
+  private readonly newReader: () => AnyAnswer;
+  private readonly answer: GuardedAnswer;
+  private pieces: Uint8Array[] = [];
+  private size = 0;
+
+  constructor(newReader: () => AnyAnswer, answer: GuardedAnswer) {
+    this.newReader = newReader;
+    this.answer = answer;
+  }
+
+  async write(bytes: Uint8Array): Promise<string> {
+    let lines = '';
+    let from = 0;
+    for (let feed = bytes.indexOf(LINE_FEED); feed >= 0; feed = bytes.indexOf(LINE_FEED, from)) {
+      this.take(bytes.subarray(from, feed));
+      lines += `${await this.end()}\n`;
+      from = feed + 1;
+    }
+    this.take(bytes.subarray(from));
+    return lines;
+  }
+
+  async end(): Promise<string> {
+    const line = Buffer.concat(this.pieces).toString('utf8').trim();
+    this.pieces = [];
+    this.size = 0;
+    if (line === '') return '';
+    // Of a line that is cut anywhere, as by a range of bytes, nobody can tell what it says.
+    if (objectIn(line) === undefined) throw this.report(unreadable());
+    try {
+      return await guardLine(line, this.newReader);
+    } catch (error) {
+      throw this.report(error);
+    }
+  }
+
+  private take(bytes: Uint8Array): void {
+    const { outputBytes, eventBytes } = this.answer.settings.limits;
+    this.size += bytes.byteLength;
+    if (this.size > outputBytes + eventBytes) throw this.report(answerTooLarge());
+    this.pieces.push(Uint8Array.from(bytes));
+  }
+
+  private report(error: unknown): Error {
+    return reportError(error, this.answer.request, this.answer.settings);
+  }
+}
+
 function answerTooLarge(): ApiError {
   return new ApiError('output_too_large', 'The handler wrote more than the limit for an answer that guards read.');
 }
@@ -188,11 +250,12 @@ class MethodsRewriter implements AnswerRewriter {
 
 /** Compressed bytes and unknown formats may not pass. */
 function refuseUnreadable({ request, settings }: GuardedAnswer): AnswerRewriter {
-  const write = (): Promise<string> => {
-    const advice = 'Let the handler answer with JSON or an event stream, uncompressed.';
-    const error = new ApiError('guard_failed', 'The answer is in a form that guards cannot read.', { advice });
-    return Promise.reject(toApiError(reportError(error, request, settings)));
-  };
+  const write = (): Promise<string> => Promise.reject(toApiError(reportError(unreadable(), request, settings)));
   // An answer without a body has no form.
   return { write, end: async () => '', isOver: false };
+}
+
+function unreadable(): ApiError {
+  const advice = 'Let the handler answer with JSON, lines of JSON or an event stream, uncompressed.';
+  return new ApiError('guard_failed', 'The answer is in a form that guards cannot read.', { advice });
 }

@@ -106,11 +106,13 @@ async function guardRequest(
   guardAnswer(req, res, { api, session, request, settings });
 }
 
-/** Where a handler shows what it has stored: answers as the model wrote them. */
-const STORED: readonly (readonly [RegExp, ApiName])[] = [
+/** Where a handler shows what it has stored: answers as the model wrote them, and files that may hold such answers in lines. */
+const STORED: readonly (readonly [pattern: RegExp, api: ApiName, hasLines?: true])[] = [
   [/\/responses\/[^/]+(?:\/(?:input_items|cancel))?$/, 'responses'],
   [/\/conversations\/[^/]+\/items(?:\/[^/]+)?$/, 'responses'],
   [/\/chat\/completions(?:\/[^/]+(?:\/messages)?)?$/, 'chat-completions'],
+  [/\/files\/[^/]+\/content$/, 'responses', true],
+  [/\/messages\/batches\/[^/]+\/results$/, 'messages', true],
 ];
 
 /** Requests without a body. */
@@ -121,11 +123,11 @@ function guardStoredAnswer(
   settings: MiddlewareSettings,
 ): void {
   const path = lenientPath(originalUrl(req));
-  const [, api] = STORED.find(([pattern]) => pattern.test(path)) ?? [];
+  const [, api, hasLines] = STORED.find(([pattern]) => pattern.test(path)) ?? [];
   if (!api || guards.output.length === 0) return;
   const request = toEndpointRequest(req, res, settings.scope);
   const session = guardSession(guards, request, settings.hooks, false);
-  guardAnswer(req, res, { api, session, request, settings });
+  guardAnswer(req, res, { api, session, request, settings, hasLines });
 }
 
 interface BodyWithHistory {

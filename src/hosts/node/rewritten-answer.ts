@@ -1,6 +1,7 @@
 /** Replaces the body of a handler's answer piece by piece, where the replacement may take its time. */
 import type { ServerResponse } from 'node:http';
 import { type AnswerHead, chunkToBytes, type Layer, onHead, wrapWriteHead } from './event-stream.ts';
+import { headerIn } from './node-body.ts';
 
 /** Rewrites one answer. */
 export interface AnswerRewriter {
@@ -16,16 +17,16 @@ export interface AnswerRewriter {
 const MAX_WAITING = 64 * 1024;
 
 /**
- * Rewrites the answer of the handler behind it, if `rewriterFor` returns a rewriter for its head. A length that the
- * handler declares is left out then.
+ * Rewrites the answer of the handler behind it, if its type is wanted and `rewriterFor` returns a rewriter for its head. A length
+ * that the handler declares is left out then.
  */
 export function rewriteAnswer(
   res: ServerResponse,
-  isWanted: () => boolean,
+  isWanted: (type: string) => boolean,
   rewriterFor: (head: AnswerHead) => AnswerRewriter | undefined,
 ): void {
   wrapWriteHead(res, (args, writeHead) => {
-    if (!isWanted()) return writeHead(args);
+    if (!isWanted(headerIn(res, args, 'content-type') ?? '')) return writeHead(args);
     res.removeHeader('content-length');
     res.removeHeader('etag');
     writeHead(args.map(withoutLength));

@@ -1,5 +1,5 @@
 /** A real Express app with the batch APIs, the Files API and the APIs that answer lines, over a fake model server. */
-import express from 'express';
+import express, { type RequestHandler } from 'express';
 import OpenAI, { toFile } from 'openai';
 import { type BatchesRouterOptions, batchesRouter } from '../../../src/batches.ts';
 import { type FileStore, filesRouter, memoryFiles } from '../../../src/files.ts';
@@ -39,6 +39,8 @@ export interface BatchesSetup {
   readonly files?: FileStore;
   readonly store?: ResponseStore;
   readonly model?: FakeUpstream;
+  /** What stands in front of all APIs. */
+  readonly inFront?: RequestHandler;
 }
 
 /** Starts it. */
@@ -54,7 +56,9 @@ export async function startBatchesApp(setup: BatchesSetup = {}): Promise<Batches
   const own = { files, apis, store, logger: false, hooks: { onError }, ...setup.batches } as const;
   const quota = { retryMs: 1, ...setup.batches?.quota };
   const batches = batchesRouter({ ...own, quota });
-  const app = express().use('/v1', filesRouter({ files, logger: false }), batches, ...apis);
+  const app = express();
+  if (setup.inFront) app.use(setup.inFront);
+  app.use('/v1', filesRouter({ files, logger: false }), batches, ...apis);
   const server = await listening(app);
   const url = `${server.url}/v1`;
   return {
