@@ -3,6 +3,7 @@
 import type { McpApprovalRequestItem } from '../protocol/items.ts';
 import type { JsonObject } from '../protocol/record.ts';
 import type { Budget, BudgetedTurn } from './budget.ts';
+import type { Prompt } from './prompts.ts';
 import type { StoredResponse } from './store.ts';
 import type { Toolset } from './toolset.ts';
 
@@ -51,6 +52,8 @@ export interface TurnContext {
   readonly seed?: string;
   /** The calls that the user approves by it, where a process that is gone has used the approvals up. */
   readonly approved?: readonly PendingCall[];
+  /** The prompt that the body names, as it was found: another process may find a newer version. */
+  readonly prompt?: Prompt;
   readonly tools?: InjectedTools;
   readonly history?: LoadedHistory;
   readonly heartbeat?: WantedHeartbeat;
@@ -61,3 +64,6 @@ export interface TurnContext {
   /** Whether one of this package's routers answers, which sends its own heartbeats. */
   readonly handled?: true;
 }
+
+/** What the preparation of a request has found that another process would not find again, or not the same. */
+export type Preparation = Pick<TurnContext, 'approved' | 'prompt'>;

@@ -126,11 +126,15 @@ export class BackgroundRuns {
     return new LogFollower({ watch, key, recent, onWritten, isStored }, following);
   }
 
-  private async beginLog(log: EventLog, request: EndpointRequest, { stored, approved }: BackgroundTurn): Promise<void> {
+  private async beginLog(
+    log: EventLog,
+    request: EndpointRequest,
+    { stored, preparation }: BackgroundTurn,
+  ): Promise<void> {
     const { limits, stateSealer } = this.settings;
     const { scope, id, createdAt, version } = stored;
     const expiresAt = createdAt + limits.durationMs + limits.eventsTtlMs;
-    const text = requestText(request, { id, approved }, stateSealer);
+    const text = requestText(request, { id, ...preparation }, stateSealer);
     await fromStore(() => log.begin({ scope, id }, { epoch: storedVersion({ version }), request: text, expiresAt }));
   }
 

@@ -8,7 +8,7 @@ import { runTurn, type Turn } from '../../engine/turn/run-turn.ts';
 import { notify, type RequestInfo } from '../../ports/hooks.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { ResponseKey, StoredResponse } from '../../ports/store.ts';
-import type { PendingCall } from '../../ports/turn-context.ts';
+import type { Preparation } from '../../ports/turn-context.ts';
 import { ApiError, type ErrorBody, toApiError } from '../../protocol/errors.ts';
 import { NO_USAGE, type TurnEnd, type TurnEvent } from '../../protocol/events.ts';
 import type { OutputItem } from '../../protocol/items.ts';
@@ -46,8 +46,8 @@ export interface BackgroundTurn {
   readonly turn: Turn;
   /** The turn as it is stored, except for its end. */
   readonly stored: Omit<StoredResponse, 'output' | 'resource'>;
-  /** The calls that the user has approved by the request. */
-  readonly approved?: readonly PendingCall[] | undefined;
+  /** For a process that goes on with it. */
+  readonly preparation: Preparation;
   /** The headers of the answer that show the client what is left of its budget. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Creates a reader of its events for the requesting client; it retains nothing of the request. */

@@ -2,7 +2,7 @@
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { Sealer } from '../../ports/sealer.ts';
 import type { ResponseKey } from '../../ports/store.ts';
-import type { TurnContext } from '../../ports/turn-context.ts';
+import type { Preparation } from '../../ports/turn-context.ts';
 import { idSeed } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/record.ts';
 
@@ -28,28 +28,29 @@ export interface RestoredRequest {
   readonly body: unknown;
 }
 
-/** The request as text, sealed: its headers and its tools may hold credentials. `approved` are the calls that it has used the approvals of up. */
+/** The request as text, sealed: its headers and its tools may hold credentials. */
 export function requestText(
   request: EndpointRequest,
-  { id, approved }: { readonly id: string; readonly approved?: TurnContext['approved'] | undefined },
+  { id, approved, prompt }: Pick<ResponseKey, 'id'> & Preparation,
   sealer: Sealer,
 ): string {
   const { body, headers, requestId, scope, context } = request;
   const isGuarded = context?.guards !== undefined;
-  const stored = { version: VERSION, requestId, headers: Object.fromEntries(headers), body, isGuarded, approved };
-  return sealer.seal(stored, [SEAL_PURPOSE, scope, id]);
+  const sent = { requestId, headers: Object.fromEntries(headers), body };
+  return sealer.seal({ version: VERSION, ...sent, isGuarded, approved, prompt }, [SEAL_PURPOSE, scope, id]);
 }
 
 /** The request in the text, without a signal. Throws an error with the reason why it cannot be read. */
 export function requestIn(text: string, key: ResponseKey, sealer: Sealer): Omit<EndpointRequest, 'signal'> {
   const stored = sealer.open(text, [SEAL_PURPOSE, key.scope, key.id]);
   if (!isRecord(stored)) throw new Error('The request of the response cannot be opened: is secret the same?');
-  const { version, body, headers, requestId, isGuarded, approved } = stored;
+  const { version, body, headers, requestId, isGuarded } = stored;
   if (version !== VERSION) throw new Error('The request of the response is of another version of this package.');
   // No middleware stands in front of what another process began: without its guards nothing may go on.
   if (isGuarded) throw new Error('The response was guarded by a middleware: give its guards to the router instead.');
-  // The cast: only `requestText` seals requests.
+  // The casts: only `requestText` seals requests.
   const names = headers as RestoredRequest['headers'];
+  const { approved, prompt } = stored as Preparation;
   const request: RestoredRequest = { via: 'restored', method: 'POST', url: '/responses', headers: names, body };
   return {
     body,
@@ -59,10 +60,6 @@ export function requestIn(text: string, key: ResponseKey, sealer: Sealer): Omit<
     scope: key.scope,
     requestId: String(requestId),
     request,
-    // The cast: likewise.
-    context: {
-      seed: idSeed(key.id),
-      ...(approved ? { approved: approved as NonNullable<TurnContext['approved']> } : {}),
-    },
+    context: { seed: idSeed(key.id), ...(approved ? { approved } : {}), ...(prompt ? { prompt } : {}) },
   };
 }

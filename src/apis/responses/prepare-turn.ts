@@ -8,6 +8,7 @@ import type { Lifetime } from '../../engine/turn/lifetime.ts';
 import { observer } from '../../engine/turn/observe.ts';
 import type { Turn } from '../../engine/turn/run-turn.ts';
 import { attemptReporter, observed } from '../../ports/hooks.ts';
+import type { Preparation } from '../../ports/turn-context.ts';
 import { unixSeconds } from '../../protocol/reply.ts';
 import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
@@ -26,8 +27,8 @@ export interface PreparedTurn extends ResponseStart {
   /** Which fields of an item the client is shown. */
   readonly presentItem: PresentItem;
   readonly turn: Turn;
-  /** The calls that the user has approved by the request; absent for none. */
-  readonly approved?: ReturnType<typeof approvedCalls>;
+  /** The calls that the user has approved by the request, and the prompt that it names. */
+  readonly preparation: Preparation;
   /** Take the client's answers to their calls while they work, and are told of its further input; undefined for a response of one agent. */
   readonly agents?: Pick<ResponseAgents, 'inject' | 'steer'>;
 }
@@ -104,11 +105,12 @@ export async function prepareTurn(
   // The last step that may be refused: an answer counts once.
   if (!resumed) await useAnswers(asked.answers, asked, settings);
   const { approved } = asked.answers;
-  const shown = {
-    ...start,
-    presentItem: itemPresenter(body.include),
+  const { prompt } = asked.apiRequest.context ?? {};
+  const preparation = {
     ...(approved.length > 0 ? { approved: approvedCalls(approved, asked.toolset) } : {}),
+    ...(prompt ? { prompt } : {}),
   };
+  const shown = { ...start, presentItem: itemPresenter(body.include), preparation };
   if (!first || !agents) return { ...shown, turn };
   return { ...shown, turn: first.join(turn, workspaces), agents };
 }

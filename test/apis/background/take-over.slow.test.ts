@@ -598,6 +598,22 @@ describe('a response whose process is gone', () => {
     expect([runs, quick?.output, slow?.output]).toEqual([['quick', 'slow', 'slow'], 'quickly', 'slowly']);
   });
 
+  it('[S-18] [E-09] goes on with the prompt as it was, though its newest version is another now', async () => {
+    const first = await join({ prompts: { weather: { version: '1', instructions: 'Report {{what}}.' } } });
+    const second = await join({ prompts: { weather: { version: '2', instructions: 'Sing of {{what}}.' } } });
+    model.reply(STALLED('One, '), { body: textStream(['two.']) });
+    const id = await begun(first, { prompt: { id: 'weather', variables: { what: 'rain' } } });
+    await logged(first, id, 'response.output_text.delta');
+    await queue.hand(1, keyOf(id)).outcome;
+    const { status, instructions, prompt } = (await send(`${second.url}/responses/${id}`)).body;
+    expect([status, instructions, prompt, messagesOf(1)[0]]).toEqual([
+      'completed',
+      'Report rain.',
+      { id: 'weather', version: '1', variables: { what: 'rain' } },
+      ['system', 'Report rain.'],
+    ]);
+  });
+
   it('[S-18] still offers the tools that the model had found', async () => {
     const { tools: counted } = countedTools();
     const list = ['quick', 'slow'].map((name) => ({ server: 'counted', name, deferred: true }));

@@ -39,6 +39,7 @@ export async function resolvePrompt(
   settings: PromptSettings,
 ): Promise<EndpointRequest> {
   const { prompts, limits } = settings;
+  const { context } = request;
   if (!prompts) {
     const message = 'Prompt templates are not supported here; send the text itself.';
     throw new ApiError('unsupported_parameter', message, { param: 'prompt' });
@@ -46,14 +47,15 @@ export async function resolvePrompt(
   const result = promptSchema().safeParse(body.prompt);
   if (!result.success) throw invalid(result.error.issues, body.prompt, ['prompt']);
   const { id, version, variables } = result.data;
-  const prompt = isId(id) ? await prompts({ id, version: version ?? undefined }, request.request) : undefined;
+  const find = () => (isId(id) ? prompts({ id, version: version ?? undefined }, request.request) : undefined);
+  const prompt = context?.prompt ?? (await find());
   if (!prompt) {
     const which = typeof version === 'string' ? ` and version ${quoteId(version)}` : '';
     throw new ApiError('prompt_not_found', `Prompt with id ${quoteId(id)}${which} not found.`, { param: 'prompt' });
   }
   const filled = new Filling(variables ?? {}, limits.bodyBytes).fill(prompt);
   const named = { id, version: prompt.version ?? version ?? null, variables: variables ?? null };
-  return { ...request, body: { ...withPrompt(body, filled), prompt: named } };
+  return { ...request, body: { ...withPrompt(body, filled), prompt: named }, context: { ...context, prompt } };
 }
 
 function withPrompt(
