@@ -32,7 +32,7 @@ async function untilAsked({ send, next }: Client, tool: JsonObject = ASK): Promi
   const { response } = (await next('response.created')) as Shown & { response: { id: string } };
   for (;;) {
     const { item } = (await next('response.output_item.done', ...ENDS)) as Shown & { item: Shown };
-    if (['function_call', 'local_shell_call', 'apply_patch_call'].includes(item.type))
+    if (['function_call', 'local_shell_call', 'apply_patch_call', 'tool_search_call'].includes(item.type))
       return { id: response.id, callId: item.call_id };
   }
 }
@@ -230,5 +230,63 @@ describe('response.inject', () => {
       const second = await app.ask({ tools: [{ type }], previous_response_id: first.id, input });
       expect(JSON.stringify(second.output.at(-1))).toContain(`Answered: ${result}`);
     });
+  });
+
+  it('[E-13] brings the tools that the client has found, which the agent calls in the same response', async () => {
+    const search = { type: 'tool_search', execution: 'client', parameters: { type: 'object', properties: {} } };
+    const parameters = { type: 'object', properties: {} };
+    const crm = { type: 'namespace', name: 'crm', description: 'Customers.', tools: [{ ...ASK, name: 'find' }] };
+    const tools = [{ type: 'function', name: 'count', parameters }, crm];
+    const found = (callId: unknown) => ({ type: 'tool_search_output', call_id: callId, execution: 'client', tools });
+    const working: Script = ({ tools: offered = [], ...asked }, round) => {
+      if (round === 1) return call('tool_search', { goal: 'count' });
+      const names = offered.map(({ function: { name } }) => name);
+      if (!names.includes('count')) return { text: 'I found nothing.' };
+      const second = names.find((name) => name.includes('find')) ?? '';
+      if (round === 2) return { calls: [calling('count', {}, 'call_count'), calling(second, {}, 'call_find')] };
+      return { text: `Answered: ${lastSaid(asked)}` };
+    };
+    await withAgents({ [ROOT]: delegating, [CHILD]: working }, (app) =>
+      connected(app, async (client) => {
+        const { id, callId } = await untilAsked(client, search);
+        client.send({ type: 'response.inject', response_id: id, input: [found(callId)] });
+        const calls: Shown[] = [];
+        while (calls.length < 2) {
+          const { item } = (await client.next('response.output_item.done', ...ENDS)) as Shown & { item: Shown };
+          if (item?.type === 'function_call') calls.push(item);
+        }
+        expect(calls.map(({ name, namespace }) => [name, namespace])).toEqual([
+          ['count', 'count'],
+          ['find', 'crm'],
+        ]);
+        const input = calls.map(({ call_id: each }) => output(each));
+        client.send({ type: 'response.inject', response_id: id, input });
+        const { response } = (await client.next(...ENDS)) as Shown & { response: { output: readonly Shown[] } };
+        const shown = response.output.find(({ type }) => type === 'tool_search_output');
+        expect([shown?.id, shown?.agent, shown?.tools]).toEqual([
+          expect.stringMatching(/^tso_/),
+          { agent_name: CHILD },
+          tools,
+        ]);
+        expect(JSON.stringify(response.output.at(-1))).toContain('Answered: forty-two');
+        app.restart();
+        client.send({ ...CREATE, tools: [search], previous_response_id: id, input: 'And now?' });
+        expect((await client.next(...ENDS)).type).toBe('response.completed');
+        expect(app.asked.at(-1)?.tools?.map(({ function: { name } }) => name)).toContain('count');
+      }),
+    );
+  });
+
+  it('[E-13] refuses the tools of a search that this server has run', async () => {
+    await withAgents({ [ROOT]: delegating, [CHILD]: asking }, (app) =>
+      connected(app, async (client) => {
+        const { id, callId } = await untilAsked(client);
+        const input = [{ type: 'tool_search_output', call_id: null, execution: 'server', tools: [] }];
+        client.send({ type: 'response.inject', response_id: id, input });
+        expect((await client.next('error')).status).toBe(400);
+        client.send({ type: 'response.inject', response_id: id, input: [output(callId)] });
+        expect((await client.next(...ENDS)).type).toBe('response.completed');
+      }),
+    );
   });
 });

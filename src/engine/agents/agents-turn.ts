@@ -186,7 +186,8 @@ export class AgentsTurn extends Stage<readonly TurnEvent[]> implements AgentRunn
       const owner = this.open.get(callId) ?? ROOT_AGENT;
       this.open.delete(callId);
       owners.add(owner);
-      const id = outputItemId('fco', this.turn.plan.seed, this.output.length);
+      const prefix = item.type === 'tool_search_output' ? 'tso' : 'fco';
+      const id = outputItemId(prefix, this.turn.plan.seed, this.output.length);
       // A patch may have failed.
       const status = item.status ?? 'completed';
       // The cast: the answer to a call has been validated as an item.

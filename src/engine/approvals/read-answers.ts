@@ -12,7 +12,7 @@ import { modelCallOfItem, originOfItem, quoteId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { markedIn } from '../../protocol/json/whole-numbers.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { toolCallKind } from '../../protocol/tool-calls/kinds.ts';
+import { isClientAnswer, toolCallKind } from '../../protocol/tool-calls/kinds.ts';
 import { callingProgram } from '../../protocol/tool-calls/program-call.ts';
 import { findPendingCall } from './pending-call.ts';
 import { type Approver, type Decided, reportApproval } from './report-approval.ts';
@@ -163,5 +163,7 @@ const MODEL_OUTPUT: ReadonlySet<string> = new Set([
 
 function isModelOutput(item: Item): boolean {
   const { type, role } = item;
+  // A search may also be one that the client has run.
+  if (isClientAnswer(item)) return false;
   return MODEL_OUTPUT.has(type) || toolCallKind(item) !== undefined || (type === 'message' && role === 'assistant');
 }

@@ -5,11 +5,12 @@ import { speaksMultiAgent } from '../../apis/responses/turn/requested-agents.ts'
 import type { MultiAgentSettings } from '../../engine/agents/settings.ts';
 import { headersFrom } from '../../engine/request/endpoint-request.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { toPrintableId } from '../../protocol/ids.ts';
+import { randomSeed, toPrintableId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { inputItems } from '../../protocol/responses/input-items.ts';
 import { checkItems } from '../../protocol/responses/validate.ts';
-import { isCallOutput } from '../../protocol/tool-calls/kinds.ts';
+import { isClientAnswer } from '../../protocol/tool-calls/kinds.ts';
 
 /** Ended responses that are distinguished from unknown ones. */
 const MAX_ENDED = 64;
@@ -69,7 +70,7 @@ function outputsIn(input: unknown): readonly Item[] | ApiError {
   const isList =
     Array.isArray(input) &&
     input.length > 0 &&
-    input.every((item) => isRecord(item) && isCallOutput({ type: String(item.type) }));
+    input.every((item) => isRecord(item) && isClientAnswer({ ...item, type: String(item.type) }));
   if (!isList) {
     const message = "Invalid 'input': it must be a list of outputs of calls, such as 'function_call_output'.";
     return new ApiError('invalid_value', message, { param: 'input' });
@@ -80,6 +81,5 @@ function outputsIn(input: unknown): readonly Item[] | ApiError {
     if (error instanceof ApiError) return error;
     throw error;
   }
-  // The cast: they have been checked.
-  return input as readonly Item[];
+  return inputItems(input, randomSeed());
 }

@@ -23,6 +23,7 @@ describe('an answer', () => {
     ['a request of the same model call', [request(B), answer(B)]],
     ['words of the same model call', [item('message', { role: 'assistant', id: `msg_${SEED}0002` })]],
     ['tools of the client’s', [item('additional_tools')]],
+    ['what the client has found', [item('tool_search_output', { call_id: 'call_1', execution: 'client' })]],
     ['what is not known', [item('future_item')]],
   ])('[T-09] is new where %s follows', (_, after) => {
     expect(liveAnswers([request(A), answer(A), ...after])).toContainEqual(answer(A));
@@ -38,6 +39,7 @@ describe('an answer', () => {
       'custom_tool_call',
       'mcp_call',
       'mcp_list_tools',
+      'tool_search_output',
       'mcp_approval_request',
       'web_search_call',
       'code_interpreter_call',

@@ -5,7 +5,7 @@ import type { AgentLimits, AgentTree } from '../../../engine/agents/agent-tree.t
 import type { AgentTurnParts } from '../../../engine/agents/agents-turn.ts';
 import type { MultiAgentSettings } from '../../../engine/agents/settings.ts';
 import type { CallCount } from '../../../engine/tools/rounds.ts';
-import { conversationForModel, foundTools, toolDefinitions } from '../../../engine/tools/toolset.ts';
+import { conversationForModel, toolDefinitions } from '../../../engine/tools/toolset.ts';
 import type { Workspaces } from '../../../engine/tools/workspace.ts';
 import type { Turn } from '../../../engine/turn/run-turn.ts';
 import { ApiError } from '../../../protocol/errors.ts';
@@ -19,7 +19,7 @@ import { resumePrograms } from '../steps/resume-programs.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import { turnModel } from './turn-model.ts';
 import { turnPlan } from './turn-plan.ts';
-import { turnTools } from './turn-tools.ts';
+import { turnTools, withFoundTools } from './turn-tools.ts';
 
 /** The settings where requests may have several agents. */
 export type AgentSettings = ResponsesApiSettings & { readonly multiAgent: MultiAgentSettings };
@@ -73,18 +73,17 @@ export async function agentTurn(
   approved: Approved,
   { prepared, settings, limits, workspaces, call, counted, now }: AgentTurnSources,
 ): Promise<Turn> {
-  const { states, toolset, tools, apiRequest, request: first } = prepared;
+  const { states, toolset, apiRequest, request: first } = prepared;
   // What is forced, the first agent is forced to; and what the client wants as JSON, that agent writes.
   const { toolChoice, textFormat, ...rest } = first;
   const isRoot = agent === ROOT_AGENT;
   const answers = { approved, denied: [] };
   const { programs } = resumePrograms({ ...prepared, answers }, settings, { agent, made });
   const resumed = new Set(programs?.map(({ callId }) => callId));
-  // What the agent has found in this response, or was given of another's searches.
-  const found = foundTools(items, tools);
+  const { tools, definitions } = withFoundTools(prepared, items);
   const request: ModelRequest = {
     ...rest,
-    tools: [...rest.tools, ...found.definitions],
+    tools: [...rest.tools, ...definitions],
     items: states.opened(conversationForModel(items, toolset, tools.forms, undefined, resumed)),
     ...(toolChoice === 'none' || toolChoice === 'auto' ? { toolChoice } : {}),
     ...(isRoot && textFormat ? { textFormat } : {}),
@@ -93,7 +92,7 @@ export async function agentTurn(
     {
       ...prepared,
       request,
-      tools: { ...tools, known: found.known },
+      tools,
       ...(programs ? { programs } : {}),
       apiRequest: { ...apiRequest, signal, isSteered: undefined },
       answers,

@@ -7,6 +7,7 @@ import { type CallCount, type RunCall, toolRounds, withoutRepeats } from '../../
 import { toolRunner } from '../../../engine/tools/tool-runner.ts';
 import {
   conversationForModel,
+  foundTools,
   hiddenTools,
   namesServing,
   requestedServers,
@@ -19,8 +20,12 @@ import type { PendingToolCall, TurnState } from '../../../engine/turn/machine/st
 import type { Turn } from '../../../engine/turn/run-turn.ts';
 import type { ResumedTurn } from '../../../engine/turn/tool-loop.ts';
 import type { Limits } from '../../../ports/limits.ts';
+import type { Item } from '../../../protocol/items.ts';
+import type { ToolDefinition } from '../../../protocol/model-request.ts';
+import { additionalTools } from '../../../protocol/responses/input-items.ts';
 import { callingProgram, PROGRAMS } from '../../../protocol/tool-calls/program-call.ts';
 import type { PreparedRequest } from '../steps/request.ts';
+import { readClientTools } from '../steps/tools/client-tools.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 
 const NO_LISTS: Turn['lists'] = new Map();
@@ -78,6 +83,22 @@ export function turnTools(
     programs: programs && { ...programs.loop, waiting: hasBegun ? [] : programs.waiting },
     beginRounds: () => toolRounds<PendingToolCall>(limits, runCall, isSteered, counted),
   };
+}
+
+/**
+ * The plan with the tools that an agent has found in this response, or was given of another's searches, and the definitions of
+ * those that the request has not offered. What its client has found for it meanwhile the plan does not know at all.
+ */
+export function withFoundTools(
+  { tools, toolset }: PreparedRequest,
+  items: readonly Item[],
+): Pick<PreparedRequest, 'tools'> & { readonly definitions: readonly ToolDefinition[] } {
+  const { known, definitions } = foundTools(items, tools);
+  const isNew = (name: string) => !tools.forms.has(name) && !toolset.has(name) && tools.allowed?.has(name) !== false;
+  const byClient = [...readClientTools(additionalTools(items)).known].filter(([name]) => isNew(name));
+  const forms = new Map([...tools.forms, ...byClient.map(([name, { form }]) => [name, form] as const)]);
+  const added = byClient.map(([, { definition }]) => definition);
+  return { tools: { ...tools, known, forms }, definitions: [...definitions, ...added] };
 }
 
 /** The programs of the turn, and those of earlier turns that go on; undefined where nothing runs them. */
