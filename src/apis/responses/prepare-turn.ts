@@ -1,6 +1,6 @@
 /** Prepares a turn: the steps over the request, then each part of the turn from what they have found. */
 
-import { approvedCalls, useAnswers } from '../../engine/approvals/use-answers.ts';
+import { useAnswers } from '../../engine/approvals/use-answers.ts';
 import type { ClientRequest, EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { findWorkspaces } from '../../engine/tools/workspace.ts';
 import { restoredState } from '../../engine/turn/checkpoint.ts';
@@ -8,7 +8,6 @@ import type { Lifetime } from '../../engine/turn/lifetime.ts';
 import { observer } from '../../engine/turn/observe.ts';
 import type { Turn } from '../../engine/turn/run-turn.ts';
 import { attemptReporter, observed } from '../../ports/hooks.ts';
-import type { Preparation } from '../../ports/turn-context.ts';
 import { unixSeconds } from '../../protocol/reply.ts';
 import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
@@ -27,8 +26,6 @@ export interface PreparedTurn extends ResponseStart {
   /** Which fields of an item the client is shown. */
   readonly presentItem: PresentItem;
   readonly turn: Turn;
-  /** The calls that the user has approved by the request, and the prompt that it names. */
-  readonly preparation: Preparation;
   /** Take the client's answers to their calls while they work, and are told of its further input; undefined for a response of one agent. */
   readonly agents?: Pick<ResponseAgents, 'inject' | 'steer'>;
 }
@@ -53,7 +50,7 @@ export async function prepareTurn(
   const { request, body, states, toolset, brought, conversation, seed } = prepared;
   const { scope, requestId } = apiRequest;
   const { hooks, limits } = settings;
-  const start = responseStart(prepared, durability);
+  const start = responseStart(prepared, asked.answers, durability);
   const { background } = start.info;
 
   const code = { toolset, tools: brought, conversation, seed, scope, hasUploads: settings.files !== undefined };
@@ -104,13 +101,7 @@ export async function prepareTurn(
   };
   // The last step that may be refused: an answer counts once.
   if (!resumed) await useAnswers(asked.answers, asked, settings);
-  const { approved } = asked.answers;
-  const { prompt } = asked.apiRequest.context ?? {};
-  const preparation = {
-    ...(approved.length > 0 ? { approved: approvedCalls(approved, asked.toolset) } : {}),
-    ...(prompt ? { prompt } : {}),
-  };
-  const shown = { ...start, presentItem: itemPresenter(body.include), preparation };
+  const shown = { ...start, presentItem: itemPresenter(body.include) };
   if (!first || !agents) return { ...shown, turn };
   return { ...shown, turn: first.join(turn, workspaces), agents };
 }

@@ -1,8 +1,11 @@
 /** What identifies a response, and how it begins: as the client sees it, as it is stored, and as hooks receive it. */
 
+import type { Answers } from '../../../engine/approvals/read-answers.ts';
+import { approvedCalls } from '../../../engine/approvals/use-answers.ts';
 import type { ResumedResponse } from '../../../engine/turn/checkpoint.ts';
 import type { RequestInfo } from '../../../ports/hooks.ts';
 import type { StoredResponse } from '../../../ports/store.ts';
+import type { Preparation } from '../../../ports/turn-context.ts';
 import { responseId } from '../../../protocol/ids.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
 import { unixSeconds } from '../../../protocol/reply.ts';
@@ -26,11 +29,16 @@ export interface ResponseStart {
   readonly storedStart: JsonObject;
   /** The turn as it is stored, except for its end. */
   readonly stored: Omit<StoredResponse, 'output' | 'resource'>;
+  readonly preparation: Preparation;
 }
 
-/** A resumed response keeps the time and the version under which it is stored. */
-export function responseStart(prepared: PreparedRequest, { resumed, isLogged = false }: TurnDurability): ResponseStart {
-  const { apiRequest, body, history, seed, input, tools } = prepared;
+/** `answers` are those to all agents. A resumed response keeps the time and the version under which it is stored. */
+export function responseStart(
+  prepared: PreparedRequest,
+  { approved }: Answers,
+  { resumed, isLogged = false }: TurnDurability,
+): ResponseStart {
+  const { apiRequest, body, history, seed, input, tools, toolset } = prepared;
   const { scope, requestId } = apiRequest;
   const id = responseId(seed);
   const { createdAt, version } = resumed?.stored ?? { createdAt: Date.now(), version: isLogged ? 1 : undefined };
@@ -41,5 +49,10 @@ export function responseStart(prepared: PreparedRequest, { resumed, isLogged = f
   const stored = { scope, id, ...continued, createdAt, input, ...(version === undefined ? {} : { version }) };
   const background = body.background === true;
   const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true, background };
-  return { info, started, storedStart, stored };
+  const { prompt } = apiRequest.context ?? {};
+  const preparation = {
+    ...(approved.length > 0 ? { approved: approvedCalls(approved, toolset) } : {}),
+    ...(prompt ? { prompt } : {}),
+  };
+  return { info, started, storedStart, stored, preparation };
 }
