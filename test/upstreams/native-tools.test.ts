@@ -169,6 +169,19 @@ describe('tools of clients', () => {
     expect([sent(0).max_tool_calls, listOf(sent(1).tools).map(({ type }) => type)]).toEqual([2, ['function']]);
   });
 
+  it.each(['mcp_call', 'function_call'] as const)(
+    '[O-03] leave fewer to the next request by calls of this server, which are shown as %s',
+    async (toolCalls) => {
+      await start({
+        tools: functionTools({ look: { parameters: {}, execute: () => 'Sun' } }),
+        show: { toolCalls },
+      });
+      fake.reply(answering(callItem(0, 'a', 'look', '{}')), DONE);
+      await askForJson(app.url, { tools: [HOSTED[0] as JsonObject], max_tool_calls: 3 });
+      expect([sent(0).max_tool_calls, sent(1).max_tool_calls]).toEqual([3, 2]);
+    },
+  );
+
   it('[V-41] [O-01] that the client runs are not called under tool_choice none, whatever the server says', async () => {
     await start();
     const call = { id: 'sh_1', type: 'shell_call', status: 'completed', call_id: 'c', action: { commands: ['rm'] } };

@@ -184,7 +184,8 @@ async function* roundsOfTurn(loop: Loop, current: () => TurnState): AsyncGenerat
     if (!written) return;
 
     if (refused.size > 0) refusals += 1;
-    const next = nextRequest(request, [...written, ...refusedItems], rounds.isRepeating(), pending.size === 0);
+    const answer = { written, added: refusedItems, isRepeating: rounds.isRepeating(), isOpen: pending.size === 0 };
+    const next = nextRequest(request, answer, plan);
     const tools = toolsAfterRefusals(refusals, next.tools, plan, ({ name }) => name);
     request = withFoundTools(tools === next.tools ? next : { ...next, tools }, loop, current());
   }
@@ -397,34 +398,46 @@ function resumedRequest(
   { output, finish }: TurnState,
   refusedItems: readonly Item[],
 ): ModelRequest {
-  const written = [...resumed.modelView(output.from(0)), ...refusedItems];
-  if (written.length === 0) return request;
+  const written = resumed.modelView(output.from(0));
+  if (written.length + refusedItems.length === 0) return request;
   const isTorn = finish === undefined && resumed.state.writing?.kind === 'message';
   const isOpen = !isTorn && !output.from(0).some((item) => toolCallKind(item));
-  return nextRequest(request, isTorn ? [...written, GO_ON] : written, false, isOpen);
+  const answer = { written, added: isTorn ? [...refusedItems, GO_ON] : refusedItems, isRepeating: false, isOpen };
+  return nextRequest(request, answer, resumed.state.plan);
 }
 
-/** A forced tool choice applies until its call is made (`isOpen` says it is not), or the model could never answer. */
+/** What the turn has come to since a request, as the model must see it. */
+interface WrittenAnswer {
+  readonly written: readonly Item[];
+  /** What the model receives besides, such as calls that did not run and what it is told of them. */
+  readonly added: readonly Item[];
+  readonly isRepeating: boolean;
+  /** Whether a call that is forced has not been made. */
+  readonly isOpen: boolean;
+}
+
+/** A forced tool choice applies until its call is made, or the model could never answer. */
 function nextRequest(
   request: ModelRequest,
-  written: readonly Item[],
-  isRepeating: boolean,
-  isOpen: boolean,
+  { written, added, isRepeating, isOpen }: WrittenAnswer,
+  plan: Loop['plan'],
 ): ModelRequest {
   const { toolChoice, maxToolCalls, ...rest } = request;
-  const ran = written.filter(isRunByServer).length;
+  const ran = written.filter((item) => isRunByServer(item, plan)).length;
   const free = isOpen || toolChoice === undefined || toolChoice === 'none' ? toolChoice : 'auto';
   const choice = isRepeating ? 'none' : free;
   return {
     ...rest,
-    items: withWritten(request.items, written),
+    items: withWritten(request.items, [...written, ...added]),
     ...(choice === undefined ? {} : { toolChoice: choice }),
     ...(maxToolCalls === undefined ? {} : { maxToolCalls: Math.max(0, maxToolCalls - ran) }),
   };
 }
 
 /** Whether this server or the model's own has run the call. */
-function isRunByServer(item: Item): boolean {
+function isRunByServer(item: Item, plan: Loop['plan']): boolean {
+  // The cast: the turn has written it.
+  if (item.type === 'function_call') return isServerExecuted(plan, item as OutputItem);
   const runBy = toolCallKind(item)?.runBy;
   return runBy === undefined ? originOfItem(item.id) !== undefined && item.type.endsWith('_call') : runBy !== 'client';
 }
