@@ -182,6 +182,17 @@ describe('tools of clients', () => {
     },
   );
 
+  it('[O-03] leave fewer to the next request by calls that the user has approved', async () => {
+    await start({ tools: functionTools({ look: { parameters: {}, execute: () => 'Sun' } }), approval: () => true });
+    fake.reply(answering(callItem(0, 'a', 'look', '{}')), DONE);
+    const tools = [HOSTED[0] as JsonObject];
+    const asked = await askForJson(app.url, { tools });
+    const request = outputOf(asked).find(({ type }) => type === 'mcp_approval_request');
+    const input = [{ type: 'mcp_approval_response', approval_request_id: request?.id, approve: true }];
+    await askForJson(app.url, { tools, previous_response_id: asked.id, input, max_tool_calls: 3 });
+    expect(sent(1).max_tool_calls).toBe(2);
+  });
+
   it('[V-41] [O-01] that the client runs are not called under tool_choice none, whatever the server says', async () => {
     await start();
     const call = { id: 'sh_1', type: 'shell_call', status: 'completed', call_id: 'c', action: { commands: ['rm'] } };

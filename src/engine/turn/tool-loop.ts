@@ -159,7 +159,7 @@ async function* roundsOfTurn(loop: Loop, current: () => TurnState): AsyncGenerat
     yield withToolLists(singleChunkStream([...calls, { type: 'finish', reason: 'stop' }]));
     const written = yield* runPendingCalls(turn, 0);
     if (!written) return;
-    request = { ...request, items: withWritten(request.items, written) };
+    request = nextRequest(request, { written, added: [], isRepeating: false, isOpen: true }, plan);
   }
 
   let refusals = 0;
