@@ -6,16 +6,18 @@ export interface ProgramTool {
   readonly definition: ToolDefinition;
   /** Whether the model itself may call it, too, and so has its definition already. */
   readonly isListed: boolean;
-  /** Whether the model must find it first, and has not yet. */
-  readonly isHidden: boolean;
 }
 
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
-/** The definition of the tool that runs programs, with what they may call. */
-export function withProgramTools(definition: ToolDefinition, tools: ReadonlyMap<string, ProgramTool>): ToolDefinition {
-  const lines = [...tools].flatMap(([name, { definition: tool, isListed, isHidden }]) => {
-    if (isHidden) return [];
+/** The definition of the tool that runs programs, with what they may call and need not find first. */
+export function withProgramTools(
+  definition: ToolDefinition,
+  tools: ReadonlyMap<string, ProgramTool>,
+  isHidden: (name: string) => boolean,
+): ToolDefinition {
+  const lines = [...tools].flatMap(([name, { definition: tool, isListed }]) => {
+    if (isHidden(name)) return [];
     const called = IDENTIFIER.test(name) ? `tools.${name}` : `tools[${JSON.stringify(name)}]`;
     const result = tool.outputSchema ? `\n  result: ${JSON.stringify(tool.outputSchema)}` : '';
     if (isListed) return `- ${called}(arguments): as the tool of that name.${result}`;

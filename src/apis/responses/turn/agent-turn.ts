@@ -19,7 +19,7 @@ import { resumePrograms } from '../steps/resume-programs.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import { turnModel } from './turn-model.ts';
 import { turnPlan } from './turn-plan.ts';
-import { turnTools, withFoundTools } from './turn-tools.ts';
+import { planWithFoundTools, turnTools } from './turn-tools.ts';
 
 /** The settings where requests may have several agents. */
 export type AgentSettings = ResponsesApiSettings & { readonly multiAgent: MultiAgentSettings };
@@ -80,7 +80,7 @@ export async function agentTurn(
   const answers = { approved, denied: [] };
   const { programs } = resumePrograms({ ...prepared, answers }, settings, { agent, made });
   const resumed = new Set(programs?.map(({ callId }) => callId));
-  const { tools, definitions } = withFoundTools(prepared, items);
+  const { tools, definitions } = planWithFoundTools(prepared, items);
   const request: ModelRequest = {
     ...rest,
     tools: [...rest.tools, ...definitions],

@@ -89,7 +89,7 @@ export function turnTools(
  * The plan with the tools that an agent has found in this response, or was given of another's searches, and the definitions of
  * those that the request has not offered. What its client has found for it meanwhile the plan does not know at all.
  */
-export function withFoundTools(
+export function planWithFoundTools(
   { tools, toolset }: PreparedRequest,
   items: readonly Item[],
 ): Pick<PreparedRequest, 'tools'> & { readonly definitions: readonly ToolDefinition[] } {
@@ -110,11 +110,12 @@ function programRuns(
   const [name = ''] = namesServing(toolset, PROGRAMS);
   const runtime = toolset.get(name)?.provider.programs;
   if (!runtime) return undefined;
+  const hidden = hiddenTools(tools.findable, tools.known);
   const runs = new ProgramRuns({
     name,
     runtime,
     callable: [...(tools.programs?.keys() ?? [])],
-    isHidden: (called) => tools.programs?.get(called)?.isHidden === true && !tools.known.has(called),
+    isHidden: (called) => hidden(called) !== undefined,
     isRunHere: (called) => toolset.has(called) && !approvalRules.has(called),
     nameOf: toolNameReader(toolset, tools.forms),
     open,

@@ -37,13 +37,17 @@ export function injectServerTools(
   if (!isRecord(body)) return request;
   if (context.tools) return withLeftServers(request, body, context.tools, settings);
   const client = toolList(body.tools);
-  // The client's tools, wherever the body has them.
-  const brought = [...(client ?? []), ...additionalTools(Array.isArray(body.input) ? body.input : [])];
+  const brought = toolsBrought(client, body);
   const providers = settings.toolsOf(request.request);
   if (brought.length > 0 || providers.length > 0)
     return withListedTools(request, body, { client, brought, providers }, settings);
   const none = { toolset: NO_TOOLS, client, leavesServers: settings.remoteMcp === undefined };
   return { ...request, body, context: Object.assign({}, context, { tools: none }) };
+}
+
+/** The client's tools, wherever the body has them. */
+function toolsBrought(client: readonly JsonObject[] = [], { input }: JsonObject): readonly JsonObject[] {
+  return [...client, ...additionalTools(Array.isArray(input) ? input : [])];
 }
 
 /** The request with the tools of servers that it names and that a middleware in front could not open. */
@@ -56,7 +60,7 @@ function withLeftServers(
   const { toolset, client = [], leavesServers } = injected;
   const isLeft = ({ type, server_url: url }: JsonObject) => type === 'mcp' && Boolean(url);
   if (leavesServers !== true || !settings.remoteMcp || !client.some(isLeft)) return request;
-  const brought = [...client, ...additionalTools(Array.isArray(body.input) ? body.input : [])];
+  const brought = toolsBrought(client, body);
   const hosted = [...toolset.values()].filter(({ search }) => search === undefined);
   const note = noteReporter(request, settings);
   return namedServerTools(request, { client, brought, hosted, model: body.model }, settings, note).then((named) => {

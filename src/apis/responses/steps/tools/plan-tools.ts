@@ -7,7 +7,13 @@ import {
   type ModelToolset,
   modelToolset,
 } from '../../../../engine/tools/deferred-tools.ts';
-import { clientToolsOnly, definition, namesServing, toolDefinitions } from '../../../../engine/tools/toolset.ts';
+import {
+  clientToolsOnly,
+  definition,
+  hiddenTools,
+  namesServing,
+  toolDefinitions,
+} from '../../../../engine/tools/toolset.ts';
 import { NO_TOOLS, type Toolset } from '../../../../ports/toolset.ts';
 import type { Item } from '../../../../protocol/items.ts';
 import type { ToolDefinition } from '../../../../protocol/model-request.ts';
@@ -117,14 +123,15 @@ export function buildToolPlan(input: ToolPlanInput, listed: Toolset, note: (note
     if (!isDeferred || found.has(name)) modelTools.push(tool);
     forms.set(name, isDeferred && form.namespace === undefined ? { ...form, isFound: true } : form);
   }
-  const isHidden = (name: string) => findable.get(name)?.tool.deferred === true && !offer.known.has(name);
   const programs = runsPrograms
-    ? programTools({ own, ofPrograms, toolset: offer.toolset, allowed: resolved.allowed, isHidden })
+    ? programTools({ own, ofPrograms, toolset: offer.toolset, allowed: resolved.allowed })
     : undefined;
   for (const [name, { form }] of programs ? ofPrograms : []) if (!own.has(name)) forms.set(name, form);
+  const hidden = hiddenTools(findable, offer.known);
+  const isHidden = (name: string) => hidden(name) !== undefined;
   const [programName] = programs ? namesServing(toolset, PROGRAMS) : [];
   for (const tool of toolDefinitions(offer.toolset, offer.known))
-    modelTools.push(programs && tool.name === programName ? withProgramTools(tool, programs) : tool);
+    modelTools.push(programs && tool.name === programName ? withProgramTools(tool, programs, isHidden) : tool);
 
   // A search that has nothing to find cannot be forced.
   const { toolChoice, allowed } = resolved;
@@ -163,17 +170,15 @@ interface ProgramToolSources {
   readonly ofPrograms: ReadonlyMap<string, ClientTool>;
   readonly toolset: Toolset;
   readonly allowed: ReadonlySet<string> | undefined;
-  /** Whether the model must find a tool first, and has not yet. */
-  readonly isHidden: (name: string) => boolean;
 }
 
 /** The tools that programs may call: a search and a program are not among them, whatever the request says. */
-function programTools({ own, ofPrograms, toolset, allowed, isHidden }: ProgramToolSources) {
+function programTools({ own, ofPrograms, toolset, allowed }: ProgramToolSources) {
   const programs = new Map<string, ProgramTool>();
   const isAllowed = (name: string) => allowed?.has(name) ?? true;
   for (const [name, { definition: tool, form }] of ofPrograms) {
     if (isAllowed(name) && form.kind !== 'tool_search')
-      programs.set(name, { definition: tool, isListed: own.has(name), isHidden: isHidden(name) });
+      programs.set(name, { definition: tool, isListed: own.has(name) });
   }
   for (const [name, entry] of toolset) {
     const isInner = entry.search === undefined && entry.tool.requestedBy !== PROGRAMS;
@@ -181,7 +186,6 @@ function programTools({ own, ofPrograms, toolset, allowed, isHidden }: ProgramTo
       programs.set(name, {
         definition: definition(name, entry),
         isListed: entry.programs === 'also',
-        isHidden: isHidden(name),
       });
   }
   return programs;
