@@ -1,6 +1,7 @@
 /** Guards what goes into the handler behind it, and what comes out. */
 
 import type { ServerResponse } from 'node:http';
+import { posix } from 'node:path';
 import { refuseMany, requestLimits } from '../../apis/endpoint/request-limits.ts';
 import type { GuardSettings } from '../../engine/guarding/guard/settings.ts';
 import { bodyForModel, guardBody } from '../../engine/guarding/request/guarded-body.ts';
@@ -123,7 +124,9 @@ function guardStoredAnswer(
   settings: MiddlewareSettings,
 ): void {
   const path = lenientPath(originalUrl(req));
-  const [, api, hasLines] = STORED.find(([pattern]) => pattern.test(path)) ?? [];
+  // Some handlers follow dots, and others take them for names.
+  const followed = posix.normalize(`${path}/`).slice(0, -1);
+  const [, api, hasLines] = STORED.find(([pattern]) => pattern.test(path) || pattern.test(followed)) ?? [];
   if (!api || guards.output.length === 0) return;
   const request = toEndpointRequest(req, res, settings.scope);
   const session = guardSession(guards, request, settings.hooks, false);

@@ -1,6 +1,6 @@
 /** `guard` alone in front of a handler, and in front of this package's routers. */
 
-import type { ServerResponse } from 'node:http';
+import { get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import express from 'express';
 import { requestIn, requestText } from '../../../src/apis/background/stored-request.ts';
@@ -306,6 +306,23 @@ describe('guard', () => {
       });
     },
   );
+
+  it.each([
+    '/v1/responses/resp_theirs/.',
+    '/v1/responses/resp_theirs/%2E',
+    '/v1/responses/resp_theirs/x/..',
+    '/v1/responses/resp_theirs/x/%2e%2e/',
+    '/v1/x/../responses/./resp_theirs',
+    '//v1//responses//resp_theirs;x=1//',
+  ])('[G-02] guards what a handler reads as the path of a stored answer: GET %s', async (path) => {
+    const answer = { type: JSON_TYPE, text: JSON.stringify(responseOf(SECRET)), size: 99 };
+    await withHost([guard({ guards: { output: [pii()] } }) as Step, handler(answer)], async ({ url }) => {
+      // Not by fetch, which writes paths without dots.
+      const got = await new Promise<IncomingMessage>((resolve) => get({ port: new URL(url).port, path }, resolve));
+      const text = (await got.toArray()).join('');
+      expect([text.includes('bob@'), text.includes(SAFE)]).toEqual([false, true]);
+    });
+  });
 
   it.each([
     ['/v1/responses/resp_1', 'GET, HEAD'],
