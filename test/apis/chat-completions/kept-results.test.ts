@@ -43,6 +43,35 @@ it('[T-04] comes back with the rounds before it, and the text is cut to the one 
   ]);
 });
 
+it('[T-04] comes back with the reasoning and the citations of each round in its own message, also as guards have changed them', async () => {
+  const cited = (from: number) => ({
+    type: 'url_citation',
+    url_citation: { url: 'u', start_index: from, end_index: from + 2 },
+  });
+  const about = { reasoning_content: 'Ask bob. ', annotations: [cited(0)] };
+  const before = [{ role: 'assistant', content: 'First. ', tool_calls: [OURS_WIRED], ...about }, RESULT];
+  const store = await kept({ before, answered: [] });
+  const guarded = async (text: string) => text.replaceAll('bob', '[NAME]');
+  const restored = async (fields: object) => {
+    const rounds = { store, scope: 's', maxBytes: 1e6, maxRounds: 10, guarded };
+    const [, , own] = await restoreResults(rounds, [{ ...WRITTEN, content: 'First. Both.', ...fields }]);
+    return own;
+  };
+  const own = { ...WRITTEN, content: 'Both.' };
+  const annotations = [cited(0), cited(7)];
+  expect([
+    await restored({ reasoning_content: 'Ask bob. Then go.', annotations }),
+    await restored({ reasoning_content: 'Ask [NAME]. Then go.' }),
+    await restored({ reasoning_content: 'Ask bob. ', annotations: [cited(0)] }),
+    await restored({ reasoning_content: 'Something else.' }),
+  ]).toEqual([
+    { ...own, reasoning_content: 'Then go.', annotations: [cited(0)] },
+    { ...own, reasoning_content: 'Then go.' },
+    own,
+    { ...own, reasoning_content: 'Something else.' },
+  ]);
+});
+
 it('[T-04] comes back if the last round had no text of its own', async () => {
   const before = [{ role: 'assistant', content: 'First. ', tool_calls: [OURS_WIRED] }, RESULT];
   const store = await kept({ before, answered: [], text: '' });
