@@ -167,7 +167,19 @@ describe('what a request forbids', () => {
     });
   });
 
-  it('[E-13] waits for the approval of an agent’s call, and runs it for that agent', async () => {
+  it.each([
+    ['alone', (id: string, answer: JsonObject) => ({ previous_response_id: id, input: [answer] })],
+    [
+      'in front of what other agents have written since',
+      (_: string, answer: JsonObject, output: readonly Shown[]) => ({
+        store: false,
+        input: [
+          { role: 'user', content: 'Go.' },
+          ...output.flatMap((item) => (item.type === 'mcp_approval_request' ? [item, answer] : [item])),
+        ],
+      }),
+    ],
+  ])('[E-13] [T-09] waits for the approval of an agent’s call, and runs it for that agent, %s', async (_, bodyWith) => {
     const reading: Script = (asked, round) => (round === 1 ? call('write') : { text: `It says: ${lastSaid(asked)}` });
     const waiting: Script = (asked, round) =>
       round === 1
@@ -181,10 +193,8 @@ describe('what a request forbids', () => {
         const first = await app.ask();
         const request = first.output.find(({ type }) => type === 'mcp_approval_request') as Shown & { id: string };
         expect([first.status, request.agent?.agent_name, app.ran]).toEqual(['completed', CHILD, []]);
-        const second = await app.ask({
-          previous_response_id: first.id,
-          input: [{ type: 'mcp_approval_response', approval_request_id: request.id, approve: true }],
-        });
+        const answer = { type: 'mcp_approval_response', approval_request_id: request.id, approve: true };
+        const second = await app.ask(bodyWith(first.id, answer, first.output));
         expect(app.ran).toEqual(['write']);
         expect(answerIn(second.output)).toContain('It says: ran write');
         expect(inShort(second.output)).toContain(`${CHILD} mcp_call write: ran write`);

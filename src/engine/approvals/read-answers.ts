@@ -8,7 +8,7 @@ import { findTool } from '../../ports/toolset.ts';
 import type { PendingCall } from '../../ports/turn-context.ts';
 import { ApiError, type ErrorCode } from '../../protocol/errors.ts';
 import type { ApprovedCall } from '../../protocol/events.ts';
-import { modelCallOfItem, originOfItem, quoteId } from '../../protocol/ids.ts';
+import { originOfItem, quoteId, responseIdOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { markedIn } from '../../protocol/json/whole-numbers.ts';
 import { isRecord } from '../../protocol/record.ts';
@@ -129,23 +129,24 @@ interface Answer extends Item {
 }
 
 /**
- * The answers in the request's own input that no later model output follows: clients that send the whole conversation
+ * The answers in the request's own input that no output of a later response follows: clients that send the whole conversation
  * send the old ones too.
  */
 export function liveAnswers(input: readonly Item[]): readonly Answer[] {
   const live: Answer[] = [];
   const later = new Set<string | undefined>();
   for (const item of input.toReversed()) {
-    if (isModelOutput(item)) later.add(modelCallOfItem(String(item.id)));
+    if (isModelOutput(item)) later.add(responseIdOfItem(String(item.id)));
     if (item.type !== 'mcp_approval_response') continue;
     // The cast: the input has been validated.
     const answer = item as Answer;
     // What the model's own server asked for, it is told itself.
     if (originOfItem(answer.approval_request_id) !== undefined) continue;
-    const modelCall = modelCallOfItem(answer.approval_request_id);
-    // The model may have requested several approvals at once, and the client may have put each answer after its request.
-    const isOfSameCall = later.size === 1 && modelCall !== undefined && later.has(modelCall);
-    if (later.size === 0 || isOfSameCall) live.push(answer);
+    const responseId = responseIdOfItem(answer.approval_request_id);
+    // The client may have put each answer after its request, and nothing in that response comes of an answer: the model may have
+    // requested several approvals at once, or another agent may have gone on.
+    const isOfSameResponse = later.size === 1 && responseId !== undefined && later.has(responseId);
+    if (later.size === 0 || isOfSameResponse) live.push(answer);
   }
   return live.toReversed();
 }

@@ -22,6 +22,7 @@ describe('an answer', () => {
     ['another answer', [answer(B)]],
     ['a request of the same model call', [request(B), answer(B)]],
     ['words of the same model call', [item('message', { role: 'assistant', id: `msg_${SEED}0002` })]],
+    ['words of another agent in the same response', [item('message', { role: 'assistant', id: `msg_${SEED}0002r1` })]],
     ['tools of the client’s', [item('additional_tools')]],
     ['what the client has found', [item('tool_search_output', { call_id: 'call_1', execution: 'client' })]],
     ['what is not known', [item('future_item')]],
@@ -31,7 +32,6 @@ describe('an answer', () => {
 
   it.each<[string, Item]>([
     ['words of the model', message('assistant')],
-    ['words of a later model call of the same turn', item('message', { role: 'assistant', id: `msg_${SEED}0002r1` })],
     ['a request of another response', request(`mcpr_${OTHER}0000`)],
     ...[
       'reasoning',
