@@ -28,7 +28,8 @@ export interface HandlerChat {
 }
 
 /** Headers that another body or connection makes wrong; and cookies, each of which is a header of its own. */
-const NOT_PASSED = /^(content-(length|encoding|type)|transfer-encoding|connection|keep-alive|etag|date|set-cookie)$/;
+const NOT_PASSED =
+  /^(content-(length|encoding|type)|transfer-encoding|trailer|connection|upgrade|keep-alive|etag|date|set-cookie)$/;
 
 /** Calls the handler with the client's own request and the body of the model call. */
 export function handlerChat(handler: AnyNodeHandler, req: NodeRequest, res: ServerResponse): HandlerChat {

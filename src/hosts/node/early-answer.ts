@@ -35,6 +35,9 @@ const HEADER_METHODS = [
   'removeHeader',
 ] as const;
 
+/** What goes out in front of a head, and would now be in the middle of the stream. */
+const INFORMATION_METHODS = ['writeContinue', 'writeProcessing', 'writeEarlyHints'] as const;
+
 const INFLATES: Readonly<Record<string, () => Pick<Gunzip, 'write' | 'end' | 'on' | 'destroy'>>> = {
   gzip: createGunzip,
   deflate: createInflate,
@@ -100,10 +103,12 @@ export class EarlyAnswer {
     // Before `flushHeaders` is replaced: where nothing is written, the headers go out all the same.
     res.flushHeaders();
     const shadow = new ServerResponse(res.req);
-    // The cast: a header that is set has a value.
-    for (const name of res.getHeaderNames()) shadow.setHeader(name, res.getHeader(name) as string);
+    // The cast: a header that is set has a value. Over HTTP/2 the status is one, too, which may not be set.
+    for (const name of res.getHeaderNames())
+      if (!name.startsWith(':')) shadow.setHeader(name, res.getHeader(name) as string);
     // The cast: each takes what the method of the same name takes.
     for (const name of HEADER_METHODS) Object.assign(res, { [name]: (shadow[name] as () => unknown).bind(shadow) });
+    for (const name of INFORMATION_METHODS) Object.assign(res, { [name]: (...args: unknown[]) => callBackSoon(args) });
     res.flushHeaders = () => {
       if (!res.headersSent) res.writeHead(res.statusCode);
     };

@@ -39,7 +39,8 @@ export function onHead(res: ServerResponse, listener: (head: AnswerHead, layer: 
     // As Node would write the head in the middle of `end`, which is too late to watch.
     const { byteLength } = chunkToBytes(args);
     if (!res.headersSent && byteLength > 0 && !BODILESS.has(res.statusCode)) {
-      const isFramed = res.hasHeader('content-length') || res.hasHeader('transfer-encoding');
+      // Trailers need chunks, which Node chooses where no length is declared.
+      const isFramed = ['content-length', 'transfer-encoding', 'trailer'].some((name) => res.hasHeader(name));
       if (!isFramed) res.setHeader('content-length', byteLength);
       res.writeHead(res.statusCode);
     }

@@ -70,7 +70,9 @@ export function callHandler(
 
 /** A response like the client's own, with the framework's additions, that writes into `body`. */
 function captureAnswer(req: IncomingMessage, res: ServerResponse, body: PassThrough) {
-  const response: ServerResponse = Object.setPrototypeOf(new ServerResponse(req), Object.getPrototypeOf(res));
+  // The methods of an HTTP/2 response ask for its stream, which is the client's.
+  const methods = res instanceof ServerResponse ? Object.getPrototypeOf(res) : ServerResponse.prototype;
+  const response: ServerResponse = Object.setPrototypeOf(new ServerResponse(req), methods);
   Object.assign(response, { req, locals: innerLocals(res), socket: req.socket });
   Object.defineProperty(response, 'writableFinished', { get: () => body.writableFinished });
   const { writeHead } = response;
@@ -88,10 +90,11 @@ function captureAnswer(req: IncomingMessage, res: ServerResponse, body: PassThro
     // The casts here and below: the overloads, and what a handler passes as headers, are taken as they are.
     response.writeHead = ((...args: unknown[]) => {
       writeHead.apply(response, args as Parameters<typeof writeHead>);
-      const headers = {
-        ...response.getHeaders(),
-        ...Object.fromEntries(headerPairs(args.at(-1))),
-      } as OutgoingHttpHeaders;
+      // As in a list of names and values, where a name such as that of a cookie may stand more than once.
+      const written: Record<string, unknown> = {};
+      for (const [name, value] of headerPairs(args.at(-1)))
+        written[name] = name in written ? [written[name], value].flat() : value;
+      const headers = { ...response.getHeaders(), ...written } as OutgoingHttpHeaders;
       resolve({ status: response.statusCode, headers, body: decompress(body, headers) });
       return response;
     }) as typeof writeHead;

@@ -6,6 +6,7 @@ import { checkScope, defaultScope, limitScope } from '../../ports/scope.ts';
 import type { TurnContext } from '../../ports/turn-context.ts';
 import { requestIdFrom } from '../../protocol/ids.ts';
 import type { BodySize } from '../../server/requests/body-room.ts';
+import { closeWithConnection } from './pipelined-answers.ts';
 
 /** A request whose body a parser of the host may have read. */
 export type NodeRequest = IncomingMessage & {
@@ -107,7 +108,10 @@ export function departureController(res: ServerResponse, facts = remember(res.re
   };
   // The client may have left while its body was decompressed, or during the host's look-ups.
   if (res.destroyed) close();
-  else res.once('close', close);
+  else {
+    res.once('close', close);
+    closeWithConnection(res);
+  }
   return left;
 }
 

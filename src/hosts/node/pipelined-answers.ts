@@ -1,0 +1,34 @@
+/** Closes the answers that wait for others of their connection, when their client leaves. */
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** By the connection, which has one listener for all of them. */
+const waitingAnswers = new WeakMap<Socket, Set<ServerResponse>>();
+
+/**
+ * A client may send requests without waiting for the answers. Node hands all of them out at once, gives the connection to
+ * one answer after the other, and closes only the one that has it: the others would be written for ever, for nobody.
+ */
+export function closeWithConnection(res: ServerResponse): void {
+  if (res.socket !== null || res.writableFinished) return;
+  const { socket } = res.req;
+  // The client may have left during the host's look-ups.
+  if (socket.destroyed) return closeAnswer(res);
+  let waiting = waitingAnswers.get(socket);
+  if (!waiting) {
+    const answers = new Set<ServerResponse>();
+    waiting = answers;
+    waitingAnswers.set(socket, answers);
+    socket.once('close', () => {
+      for (const each of answers) closeAnswer(each);
+    });
+  }
+  const others = waiting;
+  others.add(res);
+  res.once('socket', () => others.delete(res));
+}
+
+/** As Node closes the answer that has the connection. */
+function closeAnswer(res: ServerResponse): void {
+  res.destroy().emit('close');
+}
