@@ -36,6 +36,7 @@ export function handlerChat(handler: AnyNodeHandler, req: NodeRequest, res: Serv
   let headers: Readonly<Record<string, string>> | undefined;
   let refusal: Reply | undefined;
   let failure: HandlerFailed | undefined;
+  const restore = requestRestorer(req);
 
   const client: HttpClient = {
     async send({ stop }) {
@@ -72,6 +73,7 @@ export function handlerChat(handler: AnyNodeHandler, req: NodeRequest, res: Serv
 
   return {
     chat(body, call) {
+      restore();
       replaceBody(req, body);
       return exchange(client, { path: '', headers: {}, body: '', isLast: isDone, scrubError: truncatedError }, call);
     },
@@ -87,5 +89,20 @@ export function handlerChat(handler: AnyNodeHandler, req: NodeRequest, res: Serv
     get refusal() {
       return refusal;
     },
+  };
+}
+
+/** What a router changes of a request for those behind it, and a proxy for its server; not every framework has all of them. */
+const CHANGED_FIELDS = ['url', 'method', 'baseUrl', 'params'] as const;
+
+/** Returns what makes the request again what it is now, its body apart: a handler that has answered leaves it as it needed it. */
+function requestRestorer(req: NodeRequest): () => void {
+  const fields = new Map(CHANGED_FIELDS.flatMap((name) => (name in req ? [[name, Reflect.get(req, name)]] : [])));
+  const headers = { ...req.headers };
+  return () => {
+    for (const [name, value] of fields) Reflect.set(req, name, value);
+    // In their place: those of HTTP/2 cannot be replaced.
+    for (const name of Object.keys(req.headers)) delete req.headers[name];
+    Object.assign(req.headers, headers);
   };
 }

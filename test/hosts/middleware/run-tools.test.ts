@@ -7,6 +7,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import express from 'express';
+import { createProxyMiddleware, fixRequestBody } from 'http-proxy-middleware';
 import { chatCompletionsUpstream, functionTools, guard, heartbeat, memoryStore, runTools } from '../../../src/index.ts';
 import { pii } from '../../../src/policies/guards/index.ts';
 import type { ApiError } from '../../../src/protocol/errors.ts';
@@ -196,6 +197,11 @@ describe('runTools', () => {
   });
 
   const hello = chatCompletion('Hello');
+  /** Calls a tool, and answers where it has its result. */
+  const answersTwice: express.RequestHandler = (req, res) => {
+    const { messages } = req.body as { messages: readonly JsonObject[] };
+    res.writeHead(200, JSON_TYPE).end(messages.length === 1 ? callsJson(LOOK) : hello);
+  };
   const helloStream = textStream('Hello');
   const forms: Readonly<Record<string, Answer>> = {
     'end with JSON': (res) => void res.setHeader('Content-Type', 'application/json').end(hello),
@@ -276,6 +282,47 @@ describe('runTools', () => {
       (await post({ ...CHAT, ...wanted })).text(),
     );
     expect(requested).toMatchObject([wanted, wanted]);
+  });
+
+  it.each<[string, (model: string) => express.RequestHandler]>([
+    ['is a router with routes of its own', () => express.Router().use('/llm', express.Router().use(answersTwice))],
+    ['is an app of its own', () => express().use('/llm', answersTwice) as unknown as express.RequestHandler],
+    [
+      'rewrites the path',
+      (model) =>
+        createProxyMiddleware({
+          target: model,
+          pathRewrite: { '^/llm': '/llm/llm' },
+          on: { proxyReq: fixRequestBody },
+        }) as express.RequestHandler,
+    ],
+    [
+      "puts the host's key in the place of the client's",
+      () => (req, res, next) => {
+        if (req.headers.authorization !== 'Bearer client') return next(new Error('Unknown key.'));
+        req.headers.authorization = 'Bearer host';
+        delete req.headers['x-team'];
+        return answersTwice(req, res, next);
+      },
+    ],
+  ])('[X-01] [T-02] shows each model call the request as it came where the handler %s', async (_, handlerFor) => {
+    const paths: string[] = [];
+    const answers = [callsJson(LOOK), hello];
+    const model = await listening((req, res) => {
+      paths.push(String(req.url));
+      req.resume();
+      res.writeHead(200, JSON_TYPE).end(answers[paths.length - 1]);
+    });
+    const app = express().use(runTools({ tools, store: memoryStore(), handler: handlerFor(model.url) }));
+    const host = await listening(app);
+    const answer = await fetch(`${host.url}/llm/chat/completions`, {
+      method: 'POST',
+      headers: { ...JSON_TYPE, authorization: 'Bearer client', 'x-team': 'a' },
+      body: JSON.stringify(CHAT),
+    });
+    expect(await reportedIn(answer)).toMatchObject({ content: 'Hello' });
+    expect(new Set(paths).size).toBeLessThan(2);
+    await Promise.all([host.close(), model.close()]);
   });
 
   it("[X-01] leaves what a handler puts into the app's own locals there", async () => {
