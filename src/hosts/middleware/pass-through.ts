@@ -185,9 +185,12 @@ async function takeJsonBody(
     setTurnContext(res, { ...turnContext(res), scope });
   }
   const { headers, body } = req;
-  if (body !== undefined && req.readableDidRead) return heldJson(body, limits);
   const { 'content-type': type, 'content-encoding': coding = 'identity', origin } = headers;
-  if (type === undefined || !isJsonType(type, origin)) return undefined;
+  const isJson = isJsonType(type, origin);
+  // Of an empty body nothing has been read, though its end has come.
+  const isRead = req.readableDidRead || req.readableEnded;
+  if (body !== undefined && isRead && (isJson || isUnparsed(body))) return heldJson(body, limits);
+  if (type === undefined || !isJson) return undefined;
   if (isShared) {
     const { bytes, value } = await readJson(req, limits, settings.scope);
     replaceBody(req, value);

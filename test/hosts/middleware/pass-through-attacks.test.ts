@@ -231,6 +231,31 @@ it('[E-07] guards see the text that a parser of the host has read, and nothing e
   expect([answer.status, String(model.received[0]?.body)]).toEqual([200, '{"model":"e","input":"[EMAIL]"}']);
 });
 
+describe('[E-07] a body that a parser of the host has read', () => {
+  it.each([
+    ['json', express.json()],
+    ['text', express.text({ type: '*/*' })],
+    ['raw', express.raw({ type: '*/*' })],
+  ])('is not taken for broken off where it is empty: %s', async (_, parser) => {
+    const model = await modelServer();
+    const { url } = await serving(
+      express().use(parser, passThroughRouter({ upstream: model.upstream, logger: false })),
+    );
+    const answer = await post(`${url}/embeddings`, '');
+    expect([answer.status, model.received.length]).toEqual([200, 1]);
+  });
+
+  it('is no JSON under the type of a form', async () => {
+    const model = await modelServer();
+    const parser = express.urlencoded({ extended: true });
+    const { url } = await serving(
+      express().use(parser, passThroughRouter({ upstream: model.upstream, logger: false })),
+    );
+    const answer = await post(`${url}/embeddings`, 'model=e', { 'content-type': 'application/x-www-form-urlencoded' });
+    expect([answer.status, model.received]).toEqual([415, []]);
+  });
+});
+
 describe('[E-07] methods', () => {
   const method = (url: string, name: string) =>
     raw(url, [`${name} /v1/embeddings HTTP/1.1`, 'Authorization: Bearer sk-client'], '');
