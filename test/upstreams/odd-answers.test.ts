@@ -1,5 +1,6 @@
 /** Answers and histories that contradict themselves, or that other servers accept. */
 
+import { ChatDecoder } from '../../src/protocol/chat-completions/decoder.ts';
 import { readUsage } from '../../src/protocol/chat-completions/usage.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
 import type { Item } from '../../src/protocol/items.ts';
@@ -35,6 +36,63 @@ describe('an answer', () => {
       events,
     );
     expect([decoder.done, events.map(({ type }) => type)]).toEqual([true, ['message-start', 'text-delta', 'finish']]);
+  });
+});
+
+describe('an answer of Chat Completions', () => {
+  /** What is read of one whole answer with this choice. */
+  function readAnswer(choice: object, usage?: object) {
+    const notes: string[] = [];
+    const decoder = new ChatDecoder({ note: ({ message }) => void notes.push(message) });
+    const events: ModelEvent[] = [];
+    decoder.take({ choices: [{ finish_reason: 'stop', ...choice }], usage }, events);
+    decoder.end(events, true);
+    const text = events.map((event) => (event.type === 'text-delta' ? event.text : '')).join('');
+    return { text, notes, usage: events.find((event) => event.type === 'usage')?.usage };
+  }
+
+  it.each(['0', null, 'first'])('[V-11] is read where its choice has no number: %j', (index) => {
+    expect(readAnswer({ index, message: { content: 'Hi.' } }).text).toBe('Hi.');
+  });
+
+  it('[V-18] leaves a note of a choice that nobody has asked for', () => {
+    const { text, notes } = readAnswer({ index: 1, message: { content: 'Hi.' } });
+    expect([text, notes]).toEqual(['', ['The model server sent fields that nothing here reads: choices[1].']]);
+  });
+
+  it.each(['message', 'delta'])('[V-04] fails with the error of its choice, in its %s', (place) => {
+    const error = { code: 429, message: 'The provider is at its limit.' };
+    const choice = { [place]: { content: '' }, finish_reason: 'error', error };
+    expect(() => readAnswer(choice)).toThrow(expect.objectContaining({ status: 429, message: error.message }));
+  });
+
+  it('[V-06] has its counts where they are written as text', () => {
+    const counts = { prompt_tokens: '30', completion_tokens: '2', prompt_tokens_details: { cached_tokens: '20' } };
+    expect(readAnswer({ message: { content: 'Hi.' } }, counts).usage).toMatchObject({
+      input_tokens: 30,
+      input_tokens_details: { cached_tokens: 20 },
+      output_tokens: 2,
+      total_tokens: 32,
+    });
+  });
+
+  it('[V-10] has the text of a list of texts', () => {
+    expect(readAnswer({ message: { content: ['Hi ', { type: 'text', text: 'you' }, '.'] } }).text).toBe('Hi you.');
+  });
+
+  it.each([
+    ['content', 5],
+    ['reasoning', { text: 'Hm.' }],
+    ['reasoning_content', ['Hm.']],
+    ['tool_calls', { id: 'a', function: { name: 'f', arguments: '{}' } }],
+  ])('[V-18] leaves a note of what cannot be read in a field that is known: %s', (field, value) => {
+    const { notes } = readAnswer({ message: { [field]: value } });
+    expect(notes).toEqual([`The model server sent fields that nothing here reads: message.${field}.`]);
+  });
+
+  it('[V-18] leaves none where such a field is empty', () => {
+    const message = { content: 'Hi.', reasoning: { text: '' }, reasoning_content: [], tool_calls: {} };
+    expect(readAnswer({ message })).toEqual({ text: 'Hi.', notes: [], usage: undefined });
   });
 });
 

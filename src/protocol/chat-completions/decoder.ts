@@ -96,10 +96,10 @@ export class ChatDecoder {
     const error = errorInBody(chunk);
     this.answered ||= Array.isArray(chunk.choices) || error !== undefined;
     if (error) throw error;
-    // Only the first choice is ever asked for.
-    const choice: JsonObject | undefined = Array.isArray(chunk.choices)
-      ? chunk.choices.find((each) => isRecord(each) && (each.index ?? 0) === 0)
-      : undefined;
+    // Only the first choice is ever asked for; some servers write its number as text.
+    const choices: readonly unknown[] = Array.isArray(chunk.choices) ? chunk.choices : [];
+    const choice = choices.find((each): each is JsonObject => isRecord(each) && !Number(each.index ?? 0));
+    if (!choice && choices.length > 0) this.unread.add('choices[1]');
     const delta = !choice || this.hasDelta ? choice?.delta : firstDelta(choice);
     if (this.note) this.unread.look(chunk, choice, delta);
     if (!this.passes && !this.citations.take(chunk)) this.unread.add('citations');
@@ -257,6 +257,7 @@ export class ChatDecoder {
     if (!this.passes) this.takeMedia(delta, events);
     if (Array.isArray(delta.tool_calls)) this.takeCalls(delta.tool_calls, events);
     else if (isRecord(delta.function_call)) this.takeCalls([{ index: 0, function: delta.function_call }], events);
+    else if (!isBlankValue(delta.tool_calls)) this.unread.add('message.tool_calls');
     this.takeAnnotations(delta.annotations, events);
   }
 
@@ -353,8 +354,13 @@ export class ChatDecoder {
   /** Servers differ in the field's name, and some fill two of them with the same text: the first one counts. */
   private takeReasoning(delta: JsonObject, events: ModelEvent[]): void {
     const field = reasoningFieldIn(delta);
-    const text = field === undefined ? '' : REASONING_FORMATS[field].read(delta);
-    if (text === '') return;
+    if (field === undefined) return;
+    const text = REASONING_FORMATS[field].read(delta);
+    if (text === '') {
+      // The details of a thought may be for its server alone.
+      if (field !== 'reasoning_details' && !isBlankValue(delta[field])) this.unread.add(`message.${field}`);
+      return;
+    }
     this.reasoningField ??= field;
     this.tags?.separated(events);
     events.push({ type: 'reasoning-delta', text });
@@ -364,9 +370,13 @@ export class ChatDecoder {
     if (typeof content === 'string') return this.takeText(content, readLogProbs(logprobs), events);
     // Cloudflare's JSON mode answers with the object itself.
     if (isRecord(content)) return this.takeText(JSON.stringify(content), readLogProbs(logprobs), events);
-    if (!Array.isArray(content)) return;
+    if (!Array.isArray(content)) {
+      if (!isBlankValue(content)) this.unread.add('message.content');
+      return;
+    }
     // Mistral's content is a list of text and thinking parts.
     for (const part of content) {
+      if (typeof part === 'string') this.takeText(part, '', events);
       if (!isRecord(part)) continue;
       if (part.type === 'thinking') {
         this.reasoningField ??= 'thinking';

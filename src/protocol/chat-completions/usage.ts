@@ -93,15 +93,11 @@ export function readUsage(value: unknown): Usage | undefined {
 /** The cost in dollars, if this usage, or this answer or chunk beside its usage, reports one. */
 export function costIn(usage: JsonObject): number | undefined {
   for (const [place, perDollar] of COSTS) {
-    const value = usageValue(usage, place);
-    // OpenCode writes it as text.
-    const cost = typeof value === 'string' && DECIMAL.test(value) ? Number(value) : value;
-    if (typeof cost === 'number' && Number.isFinite(cost) && cost >= 0) return cost / perDollar;
+    const cost = usageNumber(usage, place);
+    if (cost !== undefined) return cost / perDollar;
   }
   return undefined;
 }
-
-const DECIMAL = /^\d{1,20}(?:\.\d{1,40})?(?:e-?\d{1,3})?$/i;
 
 /**
  * Output includes reasoning. xAI and Inception count reasoning in the total only, Gemini has no field for it, and some
@@ -125,18 +121,22 @@ const MISCOUNT = 2;
 function firstCount(usage: JsonObject, places: readonly Place[]): number | undefined {
   let zero: number | undefined;
   for (const place of places) {
-    const value = usageValue(usage, place);
-    if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) continue;
+    const value = usageNumber(usage, place);
+    if (value === undefined) continue;
     if (value >= 1) return Math.floor(value);
     zero = 0;
   }
   return zero;
 }
 
-function usageValue(usage: JsonObject, [field, inner]: Place): unknown {
-  const value = usage[field];
-  if (inner === undefined) return value;
-  return isRecord(value) ? value[inner] : undefined;
+const DECIMAL = /^\d{1,20}(?:\.\d{1,40})?(?:e-?\d{1,3})?$/i;
+
+/** Undefined for what is no number of something. Some servers write numbers as text, as OpenCode does with the cost. */
+function usageNumber(usage: JsonObject, [field, inner]: Place): number | undefined {
+  const outer = usage[field];
+  const value = inner === undefined ? outer : isRecord(outer) ? outer[inner] : undefined;
+  const number = typeof value === 'string' && DECIMAL.test(value) ? Number(value) : value;
+  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined;
 }
 
 /** Maximum characters of a model's name and of a tier's; longer ones are ignored. */

@@ -17,7 +17,9 @@ export function errorInBody(body: JsonObject): ApiError | undefined {
   if (body.object === 'error' || body.type === 'error') return upstreamError(statusInBody(body), body);
   // MiniMax says in each answer whether it is one.
   if (isRecord(body.base_resp) && body.base_resp.status_code) return upstreamError(statusInBody(body), body);
-  return undefined;
+  // OpenRouter tells it of the choice whose provider failed.
+  const [choice] = Array.isArray(body.choices) ? body.choices : [];
+  return isRecord(choice) && choice.error ? upstreamError(statusInBody(choice), choice) : undefined;
 }
 
 /**
