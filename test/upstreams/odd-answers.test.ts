@@ -39,6 +39,36 @@ describe('an answer', () => {
   });
 });
 
+describe('an answer of a Responses server', () => {
+  const CALL = { type: 'function_call', id: 'fc', call_id: 'c', name: 'get', arguments: { city: 'Paris' } };
+  const MESSAGE = { type: 'message', id: 'm', role: 'assistant', content: 'Hi.' };
+  const added = (item: object) => ({ type: 'response.output_item.added', output_index: 0, item });
+  const done = (item: object) => ({ type: 'response.output_item.done', output_index: 0, item });
+  const completed = (item: object) => ({
+    type: 'response.completed',
+    response: { object: 'response', status: 'completed', output: [item] },
+  });
+
+  it.each<[string, (item: object) => readonly object[]]>([
+    ['one object', (item) => [completed(item).response]],
+    ['its last event', (item) => [completed(item)]],
+    ['the event of its end', (item) => [done(item), completed(item)]],
+    ['all events', (item) => [added(item), done(item), completed(item)]],
+  ])('[V-37] [V-10] has arguments that are an object, and content that is a text, in %s', (_, eventsFor) => {
+    const read = (item: object) => {
+      const events: ModelEvent[] = [];
+      const decoder = new ResponsesDecoder(() => {}, { tools: [{ name: 'get', parameters: { type: 'object' } }] });
+      for (const event of eventsFor(item)) decoder.take(event, events);
+      return events
+        .map((event) =>
+          event.type === 'tool-call-delta' ? event.arguments : event.type === 'text-delta' ? event.text : '',
+        )
+        .join('');
+    };
+    expect([read(CALL), read(MESSAGE)]).toEqual(['{"city":"Paris"}', 'Hi.']);
+  });
+});
+
 describe('an answer of Chat Completions', () => {
   /** What is read of one whole answer with this choice. */
   function readAnswer(choice: object, usage?: object) {

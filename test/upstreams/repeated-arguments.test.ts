@@ -32,6 +32,19 @@ describe('the arguments of a call', () => {
     expect([written(events), notes]).toEqual([TEXT, []]);
   });
 
+  it.each(WAYS)('[V-19] of a Responses server are read once behind a beginning that has them: %s', (_way, deltas) => {
+    const decoder = new ResponsesDecoder(() => {}, { tools: [{ name: 'get', parameters: { type: 'object' } }] });
+    const [begun = '', ...more] = deltas;
+    const call = { type: 'function_call', id: 'fc', call_id: 'c', name: 'get', arguments: begun };
+    const done = { ...call, arguments: TEXT };
+    const events: ModelEvent[] = [];
+    const take = (event: JsonObject) => decoder.take(event, events);
+    take({ type: 'response.output_item.added', output_index: 0, item: call });
+    for (const delta of more) take({ type: 'response.function_call_arguments.delta', output_index: 0, delta });
+    take({ type: 'response.completed', response: { object: 'response', status: 'completed', output: [done] } });
+    expect(written(events)).toBe(TEXT);
+  });
+
   it.each(WAYS)('[V-19] of a Messages server are read once, where %s', (_way, deltas) => {
     const decoder = new MessagesDecoder(() => {});
     const events: ModelEvent[] = [];

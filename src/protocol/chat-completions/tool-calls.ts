@@ -2,9 +2,10 @@
 
 import { ApiError } from '../errors.ts';
 import type { ModelEvent } from '../events.ts';
-import { exactText, rememberDigits } from '../json/whole-numbers.ts';
-import { isRecord, type JsonObject, plainText, textOrNone } from '../record.ts';
+import { rememberDigits } from '../json/whole-numbers.ts';
+import { isRecord, type JsonObject, textOrNone } from '../record.ts';
 import { ArgumentPieces } from '../tool-calls/arguments/argument-pieces.ts';
+import { writtenArguments } from '../tool-calls/arguments/call-arguments.ts';
 import type { KnownCall } from './answer-state.ts';
 
 /**
@@ -166,14 +167,11 @@ function emitCall(call: Call, text: string, events: ModelEvent[]): void {
 function readEntry(entry: JsonObject): Entry {
   const custom = customCallIn(entry);
   const called = custom ?? (isRecord(entry.function) ? entry.function : {});
-  const { arguments: written } = called;
-  // Some upstreams send the arguments as the object itself.
-  const text = typeof written === 'object' && written !== null ? exactText(written) : plainText(written);
   return {
     index: typeof entry.index === 'number' ? entry.index : undefined,
     id: textOrNone(entry.id),
     name: textOrNone(called.name),
-    arguments: custom ? JSON.stringify({ input: textOrNone(custom.input) }) : text,
+    arguments: custom ? JSON.stringify({ input: textOrNone(custom.input) }) : writtenArguments(called.arguments),
   };
 }
 

@@ -11,11 +11,20 @@ import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isFilledText, isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
 import { ArgumentPieces } from '../../protocol/tool-calls/arguments/argument-pieces.ts';
+import { writtenArguments } from '../../protocol/tool-calls/arguments/call-arguments.ts';
 import { namespacedName, toModelSafeName } from '../../protocol/tool-calls/names/tool-names.ts';
 import { errorInBody, secondAnswerError } from '../../protocol/upstream-errors/upstream-error.ts';
 import { type Hold, holding } from '../http/without-output.ts';
 import { withoutStatus } from '../responses-input/input.ts';
-import { comparedText, hasOutput, itemKey, OUTPUT_DIFFERS, pairItems, type StreamedItem } from './final-output.ts';
+import {
+  comparedText,
+  hasOutput,
+  itemKey,
+  messageParts,
+  OUTPUT_DIFFERS,
+  pairItems,
+  type StreamedItem,
+} from './final-output.ts';
 import {
   type ItemDelta,
   itemDelta,
@@ -162,8 +171,8 @@ export class ResponsesDecoder {
 
   private emitCall(item: OpenItem, call: JsonObject, events: ModelEvent[]): void {
     const { call_id: id, arguments: json, input, name, namespace, caller } = call;
-    const text = item.isCustom ? input : json;
-    const written = typeof text === 'string' ? text : '';
+    const written = item.isCustom ? plainText(input) : writtenArguments(json);
+    item.pieces?.take(written);
     // Its own name and namespace, where it has one, and who called it if the model's own program did.
     const fields = {
       ...(typeof namespace === 'string' ? { name, namespace } : {}),
@@ -224,7 +233,7 @@ export class ResponsesDecoder {
     else if (item.type === 'message') {
       if (opened.spoke) return;
       opened.emitted = { text: comparedText(item) ?? '', tail: '' };
-      for (const { type, text, refusal, logprobs, annotations } of recordsIn(item.content)) {
+      for (const { type, text, refusal, logprobs, annotations } of messageParts(item.content)) {
         if (type === 'refusal') events.push({ type: 'refusal-delta', text: String(refusal) });
         else if (typeof text === 'string') {
           events.push(textDelta(text, Array.isArray(logprobs) ? readLogProbList(logprobs) : ''));
@@ -261,9 +270,8 @@ export class ResponsesDecoder {
   }
 
   private closeCall({ arguments: json, input }: JsonObject, item: OpenItem, events: ModelEvent[]): void {
-    const text = item.isCustom ? input : json;
     if (item.pieces) this.addArguments(item, item.pieces.settle(), events);
-    if (!item.spoke && typeof text === 'string' && text !== '') this.addArguments(item, text, events);
+    if (!item.spoke) this.addArguments(item, item.isCustom ? plainText(input) : writtenArguments(json), events);
     if (item.isCustom) events.push({ type: 'tool-call-delta', call: item.call as number, arguments: AFTER_INPUT });
   }
 

@@ -3,6 +3,7 @@
 import type { GrownText } from '../../protocol/grown-text.ts';
 import type { Note } from '../../protocol/note.ts';
 import { type JsonObject, recordsIn } from '../../protocol/record.ts';
+import { writtenArguments } from '../../protocol/tool-calls/arguments/call-arguments.ts';
 
 /** The streamed content of one item so far. */
 export interface StreamedItem {
@@ -72,9 +73,15 @@ export function hasOutput(item: JsonObject): boolean {
 
 /** The text of a message or the arguments of a call; undefined for items that are not compared. */
 export function comparedText({ type, content, arguments: json, input }: JsonObject): string | undefined {
-  if (type === 'function_call') return typeof json === 'string' ? json : '';
+  if (type === 'function_call') return writtenArguments(json);
   if (type === 'custom_tool_call') return typeof input === 'string' ? input : '';
   if (type !== 'message') return undefined;
-  const parts = recordsIn(content);
-  return parts.map(({ text, refusal }) => text ?? refusal ?? '').join('');
+  return messageParts(content)
+    .map(({ text, refusal }) => text ?? refusal ?? '')
+    .join('');
+}
+
+/** The parts of a message; some servers write one text in their place. */
+export function messageParts(content: unknown): readonly JsonObject[] {
+  return typeof content === 'string' ? [{ type: 'output_text', text: content }] : recordsIn(content);
 }

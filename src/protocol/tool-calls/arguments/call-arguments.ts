@@ -1,7 +1,7 @@
 /** The one rule for arguments of calls that are no JSON object: nothing of them is lost, whatever a wire can hold. */
 import { objectIn } from '../../json/json-text.ts';
-import { exactObjectIn } from '../../json/whole-numbers.ts';
-import type { JsonObject } from '../../record.ts';
+import { exactObjectIn, exactText } from '../../json/whole-numbers.ts';
+import { type JsonObject, plainText } from '../../record.ts';
 
 /** The field that holds what the model wrote in the place of an object. */
 const UNREADABLE = 'invalid_json';
@@ -21,4 +21,9 @@ export function argumentsObject(text: unknown): JsonObject {
 export function argumentsText(text: unknown): string {
   if (typeof text === 'string' && objectIn(text) !== undefined) return text;
   return JSON.stringify(argumentsObject(text));
+}
+
+/** The arguments as their server has written them: as text, or as the object itself. */
+export function writtenArguments(written: unknown): string {
+  return typeof written === 'object' && written !== null ? exactText(written) : plainText(written);
 }
