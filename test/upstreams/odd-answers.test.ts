@@ -6,6 +6,7 @@ import type { ModelEvent } from '../../src/protocol/events.ts';
 import type { Item } from '../../src/protocol/items.ts';
 import { pairCalls } from '../../src/protocol/tool-calls/conversation/pair-calls.ts';
 import { toMessagesBody } from '../../src/upstreams/anthropic/body.ts';
+import { MessagesDecoder } from '../../src/upstreams/anthropic/decoder.ts';
 import { anthropicSettings } from '../../src/upstreams/anthropic/options.ts';
 import { ResponsesDecoder } from '../../src/upstreams/responses/decoder.ts';
 import { describeShared, readShared } from '../support/shared.ts';
@@ -59,15 +60,70 @@ describe('an answer of a Responses server', () => {
       const events: ModelEvent[] = [];
       const decoder = new ResponsesDecoder(() => {}, { tools: [{ name: 'get', parameters: { type: 'object' } }] });
       for (const event of eventsFor(item)) decoder.take(event, events);
-      return events
-        .map((event) =>
-          event.type === 'tool-call-delta' ? event.arguments : event.type === 'text-delta' ? event.text : '',
-        )
-        .join('');
+      return readEvents(events).text;
     };
     expect([read(CALL), read(MESSAGE)]).toEqual(['{"city":"Paris"}', 'Hi.']);
   });
 });
+
+describe('an answer of a Messages server', () => {
+  const read = (...list: readonly object[]) => {
+    const notes: string[] = [];
+    const events: ModelEvent[] = [];
+    const decoder = new MessagesDecoder(({ code }) => void notes.push(code));
+    for (const event of list) decoder.take(event, events);
+    return { notes, ...readEvents(events) };
+  };
+  const message = (content: unknown, more: object = {}) => ({
+    ...{ type: 'message', role: 'assistant', stop_reason: 'end_turn', content },
+    ...more,
+  });
+  const call = (input: unknown) => ({ type: 'tool_use', id: 't', name: 'get', input });
+
+  it.each<[string, readonly object[]]>([
+    ['text in a whole answer', [message([call('{"city":"Paris"}')])]],
+    [
+      'text in a block',
+      [
+        { type: 'content_block_start', index: 0, content_block: call('{"city":"Paris"}') },
+        { type: 'content_block_stop', index: 0 },
+      ],
+    ],
+    [
+      'an object in a delta',
+      [
+        { type: 'content_block_start', index: 0, content_block: call({}) },
+        { type: 'content_block_delta', index: 0, delta: { type: 'input_json_delta', partial_json: { city: 'Paris' } } },
+        { type: 'content_block_stop', index: 0 },
+      ],
+    ],
+  ])('[V-37] has arguments that are %s', (_, list) => {
+    expect(read(...list).text).toBe('{"city":"Paris"}');
+  });
+
+  it('[V-10] has content that is a text', () => {
+    expect(read(message('Hi.')).text).toBe('Hi.');
+  });
+
+  it('[V-06] has its counts where they are written as text', () => {
+    const usage = { input_tokens: '30', cache_read_input_tokens: '20', output_tokens: '2' };
+    expect(read(message('Hi.', { usage })).usage).toMatchObject({ input_tokens: 50, output_tokens: 2 });
+  });
+
+  it('[V-04] leaves a note of a reason for its end that is not known', () => {
+    const reasons = ['end_turn', 'tool_use', 'stop_sequence', 'max_tokens', 'refusal', 'pause_turn', 'tired'];
+    const notes = reasons.map((stop_reason) => read(message('Hi.', { stop_reason })).notes);
+    expect(notes).toEqual([...reasons.slice(1).map(() => []), ['finish_reason_unknown']]);
+  });
+});
+
+/** The texts, or the arguments, and the usage in these events. */
+function readEvents(events: readonly ModelEvent[]) {
+  const texts = events.map((event) =>
+    event.type === 'tool-call-delta' ? event.arguments : event.type === 'text-delta' ? event.text : '',
+  );
+  return { text: texts.join(''), usage: events.find((event) => event.type === 'usage')?.usage };
+}
 
 describe('an answer of Chat Completions', () => {
   /** What is read of one whole answer with this choice. */
@@ -77,8 +133,7 @@ describe('an answer of Chat Completions', () => {
     const events: ModelEvent[] = [];
     decoder.take({ choices: [{ finish_reason: 'stop', ...choice }], usage }, events);
     decoder.end(events, true);
-    const text = events.map((event) => (event.type === 'text-delta' ? event.text : '')).join('');
-    return { text, notes, usage: events.find((event) => event.type === 'usage')?.usage };
+    return { notes, ...readEvents(events) };
   }
 
   it.each(['0', null, 'first'])('[V-11] is read where its choice has no number: %j', (index) => {

@@ -31,7 +31,9 @@ export function usageReader(): UsageReader {
       if ((jsonWeight(all) ?? MAX_REPORT_LENGTH) < MAX_REPORT_LENGTH) reported = all;
       const details = isRecord(usage.output_tokens_details) ? usage.output_tokens_details : {};
       for (const name of COUNTS) {
-        const value = name === 'thinking' ? details.thinking_tokens : usage[name];
+        const sent = name === 'thinking' ? details.thinking_tokens : usage[name];
+        // Some servers write numbers as text.
+        const value = typeof sent === 'string' && /^\d{1,15}$/.test(sent) ? Number(sent) : sent;
         if (typeof value === 'number' && Number.isInteger(value) && value >= 0) counts.set(name, value);
       }
       if (counts.size === 0) return;

@@ -3,11 +3,11 @@
 import type { ModelEvent } from '../../protocol/events.ts';
 import { grow, wholeText } from '../../protocol/grown-text.ts';
 import type { Annotation, UrlCitation } from '../../protocol/items.ts';
-import { exactText } from '../../protocol/json/whole-numbers.ts';
 import type { Note } from '../../protocol/note.ts';
 import { toPrintable } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import { ArgumentPieces } from '../../protocol/tool-calls/arguments/argument-pieces.ts';
+import { writtenArguments } from '../../protocol/tool-calls/arguments/call-arguments.ts';
 import { type Hold, holding, skippedOnce } from '../http/without-output.ts';
 import { answersUse, searchEnd, searchStart, type WebUse, webUse } from './web-tools.ts';
 
@@ -138,15 +138,16 @@ function openBlock(block: JsonObject, seen: Seen, events: ModelEvent[]): OpenBlo
       const known = typeof id === 'string' && id !== '' ? { id } : {};
       events.push({ type: 'tool-call-delta', call, ...known, name, arguments: '' });
       return {
-        add({ partial_json: text }, into) {
-          if (typeof text !== 'string' || text === '') return;
+        add({ partial_json: json }, into) {
+          const text = writtenArguments(json);
+          if (text === '') return;
           streamed = true;
           emit(pieces.take(text), into);
         },
         stop(into) {
           emit(pieces.settle(), into);
-          if (streamed || !isRecord(input) || Object.keys(input).length === 0) return;
-          emit(exactText(input), into);
+          const isEmpty = isRecord(input) && Object.keys(input).length === 0;
+          if (!streamed && !isEmpty) emit(writtenArguments(input), into);
         },
       };
     }

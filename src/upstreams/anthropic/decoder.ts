@@ -5,6 +5,7 @@ import { modelInfo } from '../../protocol/chat-completions/usage.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
 import type { Note } from '../../protocol/note.ts';
+import { toPrintable } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { errorInBody, secondAnswerError } from '../../protocol/upstream-errors/upstream-error.ts';
 import { type BlockReader, blockReader } from './block-reader.ts';
@@ -25,6 +26,7 @@ export interface Pause {
 export class MessagesDecoder {
   /** Whether the message is whole: its `finish` event has been added, unless it is a pause. */
   done = false;
+  private readonly note: (note: Note) => void;
   private readonly keptContent: KeptContent;
   private readonly blocks: BlockReader;
   private readonly usage = usageReader();
@@ -35,6 +37,7 @@ export class MessagesDecoder {
   private message: { readonly id: unknown; readonly again: boolean; highest: number } | undefined = undefined;
 
   constructor(note: (note: Note) => void, kept = 0) {
+    this.note = note;
     this.keptContent = new KeptContent(kept);
     this.blocks = recordBlocks(blockReader(note), this.keptContent);
   }
@@ -81,6 +84,10 @@ export class MessagesDecoder {
     const { stopReason } = this;
     this.blocks.stopAll(events);
     this.done = typeof stopReason === 'string';
+    if (this.done && !STOP_REASONS.has(stopReason) && !CUT_OFF.has(stopReason)) {
+      const message = `The model server ended its answer for a reason that is not known here, '${toPrintable(String(stopReason))}'; it counts as whole.`;
+      this.note({ code: 'finish_reason_unknown', message });
+    }
     if (this.done && stopReason !== PAUSE)
       events.push({
         type: 'finish',
@@ -120,7 +127,9 @@ export class MessagesDecoder {
     const info = modelInfo(message.model, undefined);
     if (info) events.push(info);
     // Content that comes at once: all of an answer that is not streamed, and what a resumed message begins with.
-    for (const block of Array.isArray(message.content) ? message.content : []) {
+    const { content } = message;
+    const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+    for (const block of Array.isArray(blocks) ? blocks : []) {
       this.blocks.start(undefined, block, events);
       this.blocks.stop(undefined, events);
     }
@@ -157,6 +166,9 @@ function recordBlocks(blocks: BlockReader, keptContent: KeptContent): BlockReade
 function indexIn({ index }: JsonObject): number | undefined {
   return typeof index === 'number' ? index : undefined;
 }
+
+/** Of a whole answer, and of a pause. */
+const STOP_REASONS: ReadonlySet<unknown> = new Set(['end_turn', 'stop_sequence', 'tool_use', PAUSE]);
 
 const CONTEXT_FULL = 'model_context_window_exceeded';
 
