@@ -13,7 +13,7 @@ import { truncatedError } from '../../protocol/secrets/scrub.ts';
 import { type RouterStatus, statusReader } from '../../server/status.ts';
 import { type AnyNodeHandler, HandlerFailed, type NodeHandler } from '../node/handler-answer.ts';
 import { replaceBody, requestBody } from '../node/node-body.ts';
-import { type NodeRequest, setTurnContext, toEndpointRequest } from '../node/node-request.ts';
+import { isClosed, type NodeRequest, setTurnContext, toEndpointRequest } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
 import { answerClientError, type HostMiddleware, requestApi } from './as-middleware.ts';
 import { type HandlerChat, handlerChat } from './handler-chat.ts';
@@ -66,7 +66,7 @@ export function runTools<Req extends NodeRequest = NodeRequest, Res extends Serv
     const pass = () => (handler ? handler(req as never, res as never, next) : next());
     const fail = (error: unknown) => answerClientError(error, req, res, next, settings);
     runServerTools(req, res, { handler, upstream, settings, turns, pass, fail }).catch((error: unknown) => {
-      if (res.destroyed) return;
+      if (isClosed(res)) return;
       if (error instanceof HandlerFailed) return next(error.cause);
       fail(error);
     });

@@ -1,6 +1,7 @@
 /** Lets an answer pass, but holds its end until the turn is stored: a fast client may continue it at once. */
 import type { ServerResponse } from 'node:http';
 import { chunkToBytes, type Layer } from './event-stream.ts';
+import { isClosed } from './node-request.ts';
 
 /** Watches one answer. */
 export interface AnswerWatch {
@@ -22,7 +23,7 @@ export function holdEnd(res: ServerResponse, watch: AnswerWatch, layer: Layer = 
     layer.write = write;
     layer.end = end;
     // Nobody reads any more, and a destroyed response treats a write as an error.
-    if (res.destroyed) return;
+    if (isClosed(res)) return;
     for (const each of waiting.splice(0)) each();
   };
   const hold = () => {

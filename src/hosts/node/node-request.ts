@@ -94,6 +94,11 @@ export function takeOverAnswer({ req }: ServerResponse): void {
   if (facts) facts.left = undefined;
 }
 
+/** Whether nothing can be written any more. A response over HTTP/2 has its stream's word for it. */
+export function isClosed(res: ServerResponse & { readonly stream?: { readonly destroyed: boolean } }): boolean {
+  return res.destroyed || res.stream?.destroyed === true;
+}
+
 /**
  * Aborted when nobody waits for the answer any more; all users share one listener. Who answers without others has `facts` of its own, instead of
  * those on the request.
@@ -107,7 +112,7 @@ export function departureController(res: ServerResponse, facts = remember(res.re
     else if (facts.left === left) left.abort(new Error('The host has ended the answer.'));
   };
   // The client may have left while its body was decompressed, or during the host's look-ups.
-  if (res.destroyed) close();
+  if (isClosed(res)) close();
   else {
     res.once('close', close);
     closeWithConnection(res);

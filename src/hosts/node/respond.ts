@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import type { Reply } from '../../protocol/reply.ts';
 import type { UnreadAnswer } from '../../server/requests/body-room.ts';
 import { type Consumer, closeThen, type PullStream, toPullStream } from '../../streams/pull-stream.ts';
-import { takeOverAnswer } from './node-request.ts';
+import { isClosed, takeOverAnswer } from './node-request.ts';
 import { unreadAnswer } from './unread-answer.ts';
 
 /** Length above which frames are written as bytes, which garbage collection does not copy while they wait. */
@@ -19,7 +19,7 @@ const MAX_BYTES_PER_UNIT = 3;
  * socket or the client has left. A stream that fails is cut off, so that the client does not wait; then it rejects.
  */
 export async function respond(res: ServerResponse, { status, headers, body, bytes }: Reply): Promise<void> {
-  if (res.headersSent || res.destroyed) {
+  if (res.headersSent || isClosed(res)) {
     // The host has already begun an answer and left its end to this reply, which can no longer be sent.
     if (!res.writableEnded) res.destroy();
     return closeUnread(bytes ?? body);
@@ -49,11 +49,11 @@ export async function respond(res: ServerResponse, { status, headers, body, byte
     const frames = toPullStream(body);
     await new Promise<void>((resolve, reject) => new Writing(res, frames, resolve, reject).pull());
   } catch (error) {
-    if (res.destroyed) return;
+    if (isClosed(res)) return;
     res.destroy();
     throw error;
   }
-  if (res.destroyed) return;
+  if (isClosed(res)) return;
   takeOverAnswer(res);
   res.end();
 }
@@ -64,7 +64,7 @@ async function sendBytes(res: ServerResponse, bytes: AsyncIterable<Uint8Array>):
     res.end();
     return closeUnread(bytes);
   }
-  let isGone = res.destroyed;
+  let isGone = isClosed(res);
   let resume = () => {};
   let unread: UnreadAnswer | undefined;
   res.on('error', ignoreError);
@@ -113,7 +113,7 @@ class Writing extends AsyncResource implements Consumer<string> {
     this.body = body;
     this.onEnd = resolve;
     this.onError = reject;
-    this.isGone = res.destroyed;
+    this.isGone = isClosed(res);
     // The host may end the answer at any time; a piece that comes before the last byte has gone out would throw.
     res.on('error', ignoreError);
     res.once('close', () => {

@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { type AnswerHead, chunkToBytes, type Layer, onHead, wrapWriteHead } from './event-stream.ts';
 import { headerIn } from './node-body.ts';
+import { isClosed } from './node-request.ts';
 
 /** Rewrites one answer. */
 export interface AnswerRewriter {
@@ -95,7 +96,7 @@ class Rewriting {
       if (bytes.byteLength > 0 && !this.rewriter.isOver) await this.send(await this.rewriter.write(bytes));
       if (!this.rewriter.isOver) await this.send(await this.rewriter.end());
       const callback = args.at(-1);
-      if (!this.res.destroyed)
+      if (!isClosed(this.res))
         this.endOn.call(
           this.res,
           undefined,
@@ -109,21 +110,21 @@ class Rewriting {
   /** A failure cannot be answered any more: the connection is broken off. */
   private enqueue(task: () => Promise<void>): void {
     this.last = this.last
-      .then(() => (this.res.destroyed ? undefined : task()))
+      .then(() => (isClosed(this.res) ? undefined : task()))
       .catch((error: Error) => void this.res.destroy(error))
       .then(() => this.drained());
   }
 
   private drained(): void {
-    if (!this.needsDrain || this.waiting > MAX_WAITING || this.res.destroyed) return;
+    if (!this.needsDrain || this.waiting > MAX_WAITING || isClosed(this.res)) return;
     this.needsDrain = false;
     this.res.emit('drain');
   }
 
   /** As fast as the client reads. */
   private async send(text: string): Promise<void> {
-    if (text === '' || this.res.destroyed) return;
-    if (this.writeOn.call(this.res, text, 'utf8') || this.res.destroyed) return;
+    if (text === '' || isClosed(this.res)) return;
+    if (this.writeOn.call(this.res, text, 'utf8') || isClosed(this.res)) return;
     await new Promise<void>((resolve) => {
       const done = () => {
         this.res.off('drain', done);

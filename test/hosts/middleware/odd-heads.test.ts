@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import { type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { connect, createServer, type ServerHttp2Session } from 'node:http2';
+import { type ClientHttp2Stream, connect, constants, createServer, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { functionTools, guard, heartbeat, memoryStore, recordTurn, runTools } from '../../../src/index.ts';
@@ -12,6 +12,8 @@ import { gate } from '../../support/gate.ts';
 import { CHAT, type HostRequest, type Step, withHost } from './host.ts';
 
 const tools = functionTools({ look: { execute: () => 'seen' } });
+const guards = { output: [pii()] };
+const store = memoryStore();
 const JSON_TYPE = { 'content-type': 'application/json' };
 const SSE = { 'content-type': 'text/event-stream' };
 const HELLO = chatCompletion({ content: 'Hello.' });
@@ -34,11 +36,9 @@ describe('trailers of a handler', () => {
     res.addTrailers({ 'x-sum': '1' });
     res.end(HELLO);
   };
-  const guards = { output: [pii()] };
-
   it.each([
     ['heartbeat', heartbeat()],
-    ['recordTurn', recordTurn({ store: memoryStore() })],
+    ['recordTurn', recordTurn({ store })],
     ['guard', guard({ guards })],
   ])('[X-02] reach the client behind %s', async (_, middleware) => {
     const { answer, text: body } = await withHost([middleware as Step, handler], ({ url }) => exchange(url, CHAT));
@@ -83,9 +83,18 @@ it('[O-04] what goes out in front of a head does not go into a stream that heart
   expect(received).toBe(`: heartbeat\n\n${STREAM}`);
 });
 
+/** Gives the answer up when its first bytes have come. */
+async function leave(stream: ClientHttp2Stream): Promise<string> {
+  await once(stream, 'data');
+  const closed = once(stream, 'close');
+  stream.close(constants.NGHTTP2_CANCEL);
+  await closed;
+  return '';
+}
+
 describe('over HTTP/2', () => {
   /** The answer to a chat completion of a host on HTTP/2, and whatever the process would have died of. */
-  async function received(steps: readonly Step[], body: object, seesHead = () => {}) {
+  async function received(steps: readonly Step[], body: object, seesHead = () => {}, leaves = false) {
     const failures: unknown[] = [];
     const server = createServer((req, res) => {
       const walk = (at: number): void => {
@@ -103,7 +112,7 @@ describe('over HTTP/2', () => {
     stream.end(JSON.stringify(body));
     const [headers] = await once(stream, 'response');
     seesHead();
-    const answer = await text(stream);
+    const answer = leaves ? await leave(stream) : await text(stream);
     client.destroy();
     for (const session of sessions) session.destroy();
     server.close();
@@ -122,6 +131,22 @@ describe('over HTTP/2', () => {
     const { status, text: answer, failures } = await received([runTools({ tools, handler }) as Step], body);
     expect([status, failures]).toEqual([200, []]);
     expect(answer).toMatch(/Hel/);
+  });
+
+  it.each([
+    ['the handler of runTools', (handler: Step) => [runTools({ tools, handler })]],
+    ['a handler behind guard and recordTurn', (handler: Step) => [guard({ guards }), recordTurn({ store }), handler]],
+  ])('[P-10] a client that leaves is no error of the host, for %s', async (_, stepsFor) => {
+    const closed = gate();
+    const handler: Step = (_req, res) => {
+      res.once('close', closed.open);
+      res.writeHead(200, SSE).write(STREAM.slice(0, STREAM.indexOf('\n\n') + 2));
+    };
+    // The cast: middlewares are steps.
+    const { status, failures } = await received(stepsFor(handler) as Step[], { ...CHAT, stream: true }, () => {}, true);
+    await closed.opened;
+    await new Promise(setImmediate);
+    expect([status, failures]).toEqual([200, []]);
   });
 
   it('[O-04] heartbeat opens the stream of a silent handler', async () => {
