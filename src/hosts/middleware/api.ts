@@ -9,14 +9,19 @@ const BY_PATH: readonly (readonly [RegExp, ApiName])[] = [
   [/\/chat\/completions$/, 'chat-completions'],
   [/\/messages(\/count_tokens)?$/, 'messages'],
 ];
-/** Their bodies have an `input` or `messages` too. */
-const OTHER_APIS = /\/(embeddings|moderations|audio\/\w+)$/;
+/** Their bodies have an `input` or `messages` too: those of OpenAI, of vLLM and llama.cpp, and of Ollama. */
+const OTHER_APIS =
+  /\/(embeddings|moderations|audio\/\w+|threads(\/.*)?|tokenize|apply-template|classify|pooling|score|rerank|api\/(chat|embed))$/;
 
 /** Decided by the path if it is OpenAI's, otherwise by the body; undefined for none of them. */
 export function detectApi(url: string | undefined, body: unknown): ApiName | undefined {
   // Bytes that the host has read and not parsed are left unchanged.
   if (!isRecord(body) || ArrayBuffer.isView(body)) return undefined;
-  return OTHER_APIS.test(lenientPath(url)) ? undefined : textApi(url, body);
+  const path = lenientPath(url);
+  // Under any other path, a list of texts or tokens is the input of something else.
+  const isOtherInput = Array.isArray(body.input) && !body.input.every(isRecord);
+  const isOther = isOtherInput && !BY_PATH.some(([pattern]) => pattern.test(path));
+  return isOther || OTHER_APIS.test(path) ? undefined : textApi(url, body);
 }
 
 /**

@@ -5,7 +5,11 @@ import {
   type GuardMiddlewareOptions,
   guard,
   injectTools,
+  loadHistory,
   type MiddlewareOptions,
+  recordTurn,
+  runTools,
+  validateMessages,
 } from '../../../src/index.ts';
 import { pii } from '../../../src/policies/guards/index.ts';
 import { type HostRequest, type Step, withHost } from './host.ts';
@@ -30,6 +34,32 @@ describe('the option api of a middleware', () => {
   it('decides the API where the path does not show it', async () => {
     expect(await toolsBehind({})).toMatchObject([{ tools: [{ type: 'function', function: { name: 'now' } }] }]);
     expect(await toolsBehind({ api: 'messages' })).toMatchObject([{ tools: [{ name: 'now', input_schema: {} }] }]);
+  });
+
+  it.each([
+    ['/api/chat', { messages: [{ role: 'user', content: '' }] }],
+    ['/tokenize', { messages: [{ role: 'user', content: '' }] }],
+    ['/v1/threads', { messages: [{ role: 'user', content: '' }] }],
+    ['/v1/threads/thread_1/messages', { role: 'user', content: 'Go.' }],
+    ['/classify', { input: 'Go.' }],
+    ['/pooling', { input: [[1, 2]] }],
+    ['/elsewhere', { input: ['Go.', 'Stop.'] }],
+  ])('[X-01] is none for requests of other APIs, which pass unchanged: %s', async (path, body) => {
+    const passed: unknown[] = [];
+    const ndjson = '{"done":false}\n{"done":true}\n';
+    const handler: Step = (req, res) => {
+      passed.push(req.body);
+      res.writeHead(200, { 'content-type': 'application/x-ndjson' }).end(ndjson);
+    };
+    const steps = [
+      validateMessages(),
+      recordTurn(),
+      loadHistory(),
+      injectTools({ tools }),
+      runTools({ tools, handler }),
+    ];
+    const answer = await withHost(steps as Step[], async ({ post }) => (await post(body, { path })).text());
+    expect([answer, passed]).toEqual([ndjson, [body]]);
   });
 
   it("is independent of the routers' dialect, which one object of options may have too", async () => {
