@@ -10,8 +10,9 @@ const waitingAnswers = new WeakMap<Socket, Set<ServerResponse>>();
  * one answer after the other, and closes only the one that has it: the others would be written for ever, for nobody.
  */
 export function closeWithConnection(res: ServerResponse): void {
-  if (res.socket !== null || res.writableFinished) return;
-  const { socket } = res.req;
+  // The cast: adapters of platforms make requests without a connection.
+  const socket = res.req.socket as Socket | null | undefined;
+  if (!socket || res.socket !== null || res.writableFinished) return;
   // The client may have left during the host's look-ups.
   if (socket.destroyed) return closeAnswer(res);
   let waiting = waitingAnswers.get(socket);

@@ -1,12 +1,14 @@
 /** Requests that a client sends one behind the other without waiting for an answer, and then leaves. */
 
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { Duplex } from 'node:stream';
 import express, { type RequestHandler } from 'express';
 import {
   chatCompletionsUpstream,
   functionTools,
+  injectTools,
   openResponses,
   passThroughRouter,
   runTools,
@@ -121,5 +123,14 @@ describe('requests that wait behind others of their connection', () => {
     await api.close();
     await Promise.all([app.close(), model.close()]);
     expect(total).toBe(0);
+  });
+
+  it('[K-11] need no connection, as those that adapters of platforms make', async () => {
+    const req = Object.assign(new IncomingMessage(new Duplex() as Socket), { socket: null, body: CHAT });
+    Object.assign(req, { method: 'POST', url: '/chat/completions', headers: { 'content-type': 'application/json' } });
+    const res = new ServerResponse(req);
+    const next = gate<unknown>();
+    injectTools({ logger: false })(req, res, next.open);
+    expect(await next.opened).toBeUndefined();
   });
 });
