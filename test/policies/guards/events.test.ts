@@ -461,3 +461,65 @@ describe('an answer of the Responses API', () => {
     });
   });
 });
+
+describe('the end of a text that a guard holds back', () => {
+  const TEXT = 'Write to bob@example.com now';
+  const delta = { type: 'response.output_text.delta', item_id: 'm', output_index: 0, content_index: 0, delta: TEXT };
+  const item = { type: 'message', id: 'm', content: [{ type: 'output_text', text: TEXT }] };
+  const start = { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } };
+  const block = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: TEXT } };
+  const chunk = { choices: [{ index: 0, delta: { content: TEXT } }] };
+  const { guards } = requestGuards({ output: [pii()] });
+
+  it.each<[string, ResponseAnswer | MessageAnswer | ChatAnswer, readonly object[]]>([
+    ['the end of its part', new ResponseAnswer(guards), [delta, { ...delta, type: 'response.content_part.done' }]],
+    [
+      'the end of its item',
+      new ResponseAnswer(guards),
+      [delta, { type: 'response.output_item.done', output_index: 0, item }],
+    ],
+    [
+      'the end of the response',
+      new ResponseAnswer(guards),
+      [delta, { type: 'response.completed', response: { output: [item] } }],
+    ],
+    ['a failure', new ResponseAnswer(guards), [delta, { type: 'response.failed', response: { output: [] } }]],
+    ['an error', new ResponseAnswer(guards), [delta, { type: 'error', message: 'Broken.' }]],
+    ['nothing', new ResponseAnswer(guards), [delta]],
+    ['nothing, in a message', new MessageAnswer(guards), [start, block]],
+    [
+      'an error, in a message',
+      new MessageAnswer(guards),
+      [start, block, { type: 'error', error: { message: 'Broken.' } }],
+    ],
+    ['nothing, in a chat', new ChatAnswer(guards), [chunk]],
+    ['an error, in a chat', new ChatAnswer(guards), [chunk, { error: { message: 'Broken.' } }]],
+  ])('[G-05] is not lost where all that follows it is %s', async (_, answer, events) => {
+    const passed: string[] = [];
+    for (const event of events) passed.push(...(await answer.event(JSON.stringify(event))));
+    passed.push(...(await answer.end()));
+    const last = events.at(-1);
+    const isLast = passed.at(-1) === JSON.stringify(last) || !JSON.stringify(last).includes('Broken.');
+    const texts = passed.map((each) => {
+      const { type, delta: of, choices } = JSON.parse(each);
+      if (type?.endsWith('.delta')) return of;
+      return choices?.[0]?.delta.content ?? (type === 'content_block_delta' ? of.text : '');
+    });
+    expect([texts.join(''), isLast]).toEqual(['Write to [EMAIL] now', true]);
+  });
+
+  it('[G-05] stays held back where another item ends', async () => {
+    const answer = new ResponseAnswer(guards);
+    const done = {
+      type: 'response.output_item.done',
+      output_index: 1,
+      item: { type: 'message', id: 'n', content: [] },
+    };
+    const half = { ...delta, delta: 'bob@exam' };
+    const passed: string[] = [];
+    for (const event of [half, done, { ...delta, delta: 'ple.com!' }])
+      passed.push(...(await answer.event(JSON.stringify(event))));
+    passed.push(...(await answer.end()));
+    expect(passed.map((each) => JSON.parse(each).delta ?? '').join('')).toBe('[EMAIL]!');
+  });
+});

@@ -99,9 +99,11 @@ export abstract class AnswerReader {
   /** What is shown of a whole answer that is blocked, of which these fields hold no text. */
   protected abstract blockedWhole(fields: JsonObject): JsonObject;
 
-  /** What is held back at the end of the stream. Only a format whose texts need not end before gives it out. */
+  /** What is held back at the end of the stream, of texts that have not ended before. */
   protected async endedTexts(): Promise<readonly string[]> {
-    return [];
+    const events: JsonObject[] = [];
+    for (const open of this.openTexts.values()) events.push(...(await this.endText(open)));
+    return events.map((event) => this.eventText(event));
   }
 
   protected readWhole(body: unknown): MaybePromise<unknown> {

@@ -36,7 +36,11 @@ export class ChatAnswer extends AnswerReader {
 
   protected override async readEvent(chunk: JsonObject): Promise<readonly JsonObject[]> {
     // The casts: texts are replaced by texts.
-    if (!Array.isArray(chunk.choices)) return [(await this.mapTexts(chunk)) as JsonObject];
+    if (!Array.isArray(chunk.choices)) {
+      // The text that is held back comes before an error, which is the last that clients read.
+      const rest = chunk.error ? await this.endChoices(() => true) : [];
+      return [...rest, (await this.mapTexts(chunk)) as JsonObject];
+    }
     const choices = chunk.choices.map((choice: unknown) => this.takeChoice(choice));
     this.lastChunk = (await this.mapTexts({ ...chunk, choices: [] })) as JsonObject;
     const guarded = await this.growTexts({ choices }, growingTexts(choices));

@@ -40,7 +40,10 @@ export class ResponseAnswer extends AnswerReader {
       const growing: GrowingText = { key: textKey(event, part), place: partPlace(part), steps: STEPS };
       return this.shown(growing.key, await this.growText(event, growing));
     }
-    const rest = type.endsWith(DONE) ? await this.completeText(event, type.slice(0, -DONE.length)) : [];
+    const rest = type.endsWith(DONE) ? [...(await this.completeText(event, type.slice(0, -DONE.length)))] : [];
+    // Some servers leave out the event that ends a text.
+    for (const open of this.openTexts.values())
+      if (isOver(open.event, event)) rest.push(...this.shown(open.key, await this.endText(open)));
     // The cast: texts are replaced by texts.
     const guarded = (await this.mapTexts(event)) as JsonObject;
     const track = this.openTexts.get(textKey(event, TEXT))?.track;
@@ -101,6 +104,17 @@ export class ResponseAnswer extends AnswerReader {
     return { ...response, status: 'incomplete', incomplete_details: { reason: 'content_filter' }, output };
   }
 }
+
+/** Whether the event ends the text of this delta: that of its part, of its item, or of the response. */
+function isOver(delta: JsonObject, { type, output_index: index, content_index: content }: JsonObject): boolean {
+  if (ENDS.has(type)) return true;
+  if (!String(type).endsWith('_part.done') && type !== 'response.output_item.done') return false;
+  return delta.output_index === index && (content === undefined || delta.content_index === content);
+}
+
+const ENDS: ReadonlySet<unknown> = new Set([
+  ...['response.completed', 'response.incomplete', 'response.failed', 'response.cancelled', 'error'],
+]);
 
 /** Names a text by the events that bring it, such as `response.output_text`, and by where it stands in the output. */
 function textKey(event: JsonObject, part: string): string {
