@@ -2,6 +2,7 @@
 
 import { withoutLoadedHistory } from '../../engine/history/own-input.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import { DEFAULT_LIMITS, type Limits } from '../../ports/limits.ts';
 import type { StoredResponse } from '../../ports/store.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
@@ -14,18 +15,33 @@ import type { AnswerReader } from '../endpoint/answer-reader.ts';
 /** The output of another server consists of items. */
 type ForeignResponse = JsonObject & { readonly id: string; readonly output: readonly Item[] };
 
-/** The events that end a turn that can be continued, and the statuses of such a response. */
-const LAST_EVENT = /"response\.(completed|incomplete)"/;
+/** The events that are read: those that end an item, and those that end a turn that can be continued. */
+const READ_EVENT = /"response\.(output_item\.done|completed|incomplete)"/;
+/** The statuses of such a response. */
 const CONTINUABLE: ReadonlySet<unknown> = new Set(['completed', 'incomplete']);
 
-/** Reads the answer to the request. */
-export function responseReader(request: EndpointRequest): AnswerReader {
+/** Reads the answer to the request. Items above the limit are only read from the last event. */
+export function responseReader(
+  request: EndpointRequest,
+  { outputBytes }: Pick<Limits, 'outputBytes'> = DEFAULT_LIMITS,
+): AnswerReader {
   let response: unknown;
+  const items: unknown[] = [];
+  let size = 0;
   return {
     event(data) {
-      const event = LAST_EVENT.test(data) ? jsonIn(data) : undefined;
-      if (!isRecord(event) || !/^response\.(completed|incomplete)$/.test(String(event.type))) return false;
+      const event = READ_EVENT.test(data) ? jsonIn(data) : undefined;
+      if (!isRecord(event)) return false;
+      if (event.type === 'response.output_item.done') {
+        size += data.length;
+        if (size > outputBytes) items.length = 0;
+        else if (isRecord(event.item)) items.push(event.item);
+      }
+      if (!/^response\.(completed|incomplete)$/.test(String(event.type))) return false;
       response = event.response;
+      // Some servers leave out of their last event what the events before it have shown.
+      const isEmpty = isRecord(response) && !(Array.isArray(response.output) && response.output.length > 0);
+      if (isRecord(response) && isEmpty && items.length > 0) response = { ...response, output: items };
       return true;
     },
     whole(text) {

@@ -87,7 +87,7 @@ function watchTurn(
   // Our Responses router stores its turns itself.
   if (api === 'responses' && context.handled) return;
   const call = { ...apiRequest, body, context };
-  const reader = api === 'responses' ? responseReader(call) : completionReader(call, settings);
+  const reader = api === 'responses' ? responseReader(call, settings.limits) : completionReader(call, settings);
   if (!reader) return;
   const { requestId, scope } = apiRequest;
   const settle = () => storeTurn(reader, { requestId: turnContext(res).requestId ?? requestId, scope }, settings);

@@ -130,6 +130,25 @@ describe('recordTurn', () => {
     expect([shown, store.puts.map(textIn)]).toEqual([text, [TEXT]]);
   });
 
+  it.each([
+    ['an empty output', { output: [] }],
+    ['no output', { output: null }],
+  ])('[X-02] keeps the items of a stream whose last event has %s', async (_, more) => {
+    const response = responseOf(TEXT);
+    const [item] = response.output as readonly JsonObject[];
+    const events = [
+      { type: 'response.output_item.done', output_index: 0, item },
+      { type: 'response.completed', response: { ...response, ...more } },
+    ];
+    const text = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('');
+    const store = watchedStore();
+    const handler: Step = (_req, res) => void res.writeHead(200, SSE).end(text);
+    const shown = await withHost([recordTurn({ store }) as Step, handler], async ({ post }) =>
+      (await post({ ...REQUESTED, stream: true })).text(),
+    );
+    expect([shown, store.puts.map(textIn)]).toEqual([text, [TEXT]]);
+  });
+
   it('[X-02] passes what a handler wrote that uses its buffer again for the next write', async () => {
     const whole = JSON.stringify(responseOf('one after another'));
     const store = watchedStore();
