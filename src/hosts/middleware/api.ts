@@ -11,7 +11,7 @@ const BY_PATH: readonly (readonly [RegExp, ApiName])[] = [
 ];
 /** Their bodies have an `input` or `messages` too: those of OpenAI, of vLLM and llama.cpp, and of Ollama. */
 const OTHER_APIS =
-  /\/(embeddings|moderations|audio\/\w+|threads(\/.*)?|tokenize|apply-template|classify|pooling|score|rerank|api\/(chat|embed))$/;
+  /\/(threads\/|(embeddings|moderations|audio\/\w+|threads|tokenize|apply-template|classify|pooling|score|rerank|api\/(chat|embed))$)/;
 
 /** Decided by the path if it is OpenAI's, otherwise by the body; undefined for none of them. */
 export function detectApi(url: string | undefined, body: unknown): ApiName | undefined {
