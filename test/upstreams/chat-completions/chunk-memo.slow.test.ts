@@ -308,7 +308,9 @@ function passed(chunks: readonly string[], offersTools: boolean, memo: Pick<Chun
   });
   const { calls, fields, usage, finishReason } = answer;
   const text = wholeText(answer.text);
-  const known = JSON.stringify({ completion, calls, text, fields: fields.all(), usage, finishReason });
+  // The memo does not read roles: one that was said only in chunks that it has read is said again in a chunk of our own.
+  const { hasRole: _, ...kept } = completion;
+  const known = JSON.stringify({ completion: kept, calls, text, fields: fields.all(), usage, finishReason });
   // Calls without an id of their own are given a random one.
   return { reported: reported.map(withoutSeeds), known: withoutSeeds(known) };
 }

@@ -76,10 +76,11 @@ export function wireEvent(event: TurnEvent, options: EncodeOptions): WireEvent |
       return { type: `response.${event.kind}.partial_image`, ...itemPlace(event), ...image };
     }
     case 'native-progress': {
-      // Some events name no item, as that of a shell command.
-      const { type, item_id: itemId, ...fields } = event.event;
+      const { type, item_id: _, ...fields } = event.event;
       const { item_id, output_index } = itemPlace(event);
-      return { type, ...(itemId === undefined ? {} : { item_id }), output_index, ...fields };
+      // In the API these events alone name no item.
+      const isNameless = type.startsWith('response.shell_call_command.');
+      return { type, ...(isNameless ? {} : { item_id }), output_index, ...fields };
     }
     case 'list-progress':
       return { type: 'response.mcp_list_tools.in_progress', ...itemPlace(event) };
