@@ -115,7 +115,9 @@ export class LogWriter {
   async writeState(state: TurnState): Promise<boolean> {
     if (this.failure !== undefined) throw this.failure;
     this.canSplit = true;
-    if (!this.isLost) this.ready.push({ events: [], checkpoint: turnCheckpoint(state) });
+    // The item of a call may end only with its result: it stays open while the call runs.
+    this.openCalls.clear();
+    if (!this.isLost) this.ready.push({ events: this.held.splice(0), checkpoint: turnCheckpoint(state) });
     if (!this.isLost) this.writing ??= this.write();
     return this.flush();
   }

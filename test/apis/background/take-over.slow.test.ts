@@ -637,6 +637,35 @@ describe('a response whose process is gone', () => {
     ]);
   });
 
+  it('[S-18] has every event of a call that runs beside a search for tools', async () => {
+    const { open: begin, opened: hasBegun } = gate();
+    const { tools: counted, runs } = countedTools();
+    const tools: ToolProvider = {
+      ...counted,
+      list: () => ['quick', 'slow'].map((name) => ({ server: 'counted', name, deferred: name === 'quick' })),
+      call: (call, context) => {
+        begin();
+        return counted.call(call, context);
+      },
+    };
+    const one = await join({ tools });
+    await join({ tools });
+    const search = { id: 'call_s', name: 'tool_search', arguments: '{"query":"quick"}' };
+    const body = toolCallStream([{ id: 'call_1', name: 'slow', arguments: '{}' }, search]);
+    model.reply({ body }, { body: textStream('Done') });
+    const id = await begun(one);
+    await hasBegun;
+    await queue.hand(1, keyOf(id)).outcome;
+    const shown = [
+      ['mcp_list_tools', 'completed'],
+      ['mcp_call', 'failed'],
+      ['tool_search_call', 'completed'],
+      ['tool_search_output', 'completed'],
+      ['message', 'completed'],
+    ];
+    expect([typesIn(await settledOn(one, id)), runs]).toEqual([shown, ['slow']]);
+  });
+
   it('[S-18] writes nothing more itself if it comes back', async () => {
     const one = await join();
     await join();
