@@ -652,7 +652,7 @@ describe('a response whose process is gone', () => {
     await join({ tools });
     const search = { id: 'call_s', name: 'tool_search', arguments: '{"query":"quick"}' };
     const body = toolCallStream([{ id: 'call_1', name: 'slow', arguments: '{}' }, search]);
-    model.reply({ body }, { body: textStream('Done') });
+    model.reply({ body, split: 'byte' }, { body: textStream('Done') });
     const id = await begun(one);
     await hasBegun;
     await queue.hand(1, keyOf(id)).outcome;
