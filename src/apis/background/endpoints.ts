@@ -210,7 +210,9 @@ export async function cancelResponse(
   }
   const run = background.runs.find(stored);
   await run?.stop();
-  const output = (run?.output ?? (await background.readOutput(stored))).filter(Boolean);
+  // The log also has what processes before this one have finished, and nothing that nobody was shown.
+  const shown = run?.isLogged === false ? [] : await background.readOutput(stored);
+  const output = (shown.length > 0 ? shown : (run?.output ?? [])).filter(Boolean);
   const { now, isEnded } = await endRunning(store, stored, (running) =>
     withExpiry({ ...running, output, resource: { ...running.resource, status: 'cancelled' } }),
   );

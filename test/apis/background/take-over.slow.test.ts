@@ -666,6 +666,34 @@ describe('a response whose process is gone', () => {
     expect([typesIn(await settledOn(one, id)), runs]).toEqual([shown, ['slow']]);
   });
 
+  it('[S-18] is cancelled with all that was finished, whichever process had done it', async () => {
+    const { tools } = countedTools();
+    const one = await join({ tools });
+    const two = await join({ tools });
+    const { open: ask, opened: isAsked } = gate();
+    const asked: FakeResponder = () => {
+      ask();
+      return { hang: true };
+    };
+    model.reply(CALLS('quick'), STALLED('Hello'), asked);
+    const id = await begun(one);
+    await logged(one, id, 'response.output_text.delta');
+    const taken = queue.hand(1, keyOf(id));
+    await isAsked;
+    await send(`${two.url}/responses/${id}/cancel`, 'POST');
+    await taken.outcome;
+    const whole = (await send(`${one.url}/responses/${id}`)).body;
+    const ended = (await followed(one, id)).events.flatMap(({ type, item }) =>
+      type === 'response.output_item.done' ? [item] : [],
+    );
+    expect([whole.status, whole.output]).toEqual(['cancelled', ended]);
+    expect(typesIn(whole)).toEqual([
+      ['mcp_list_tools', 'completed'],
+      ['mcp_call', 'completed'],
+      ['message', 'completed'],
+    ]);
+  });
+
   it('[S-18] writes nothing more itself if it comes back', async () => {
     const one = await join();
     await join();
