@@ -94,6 +94,22 @@ describe('a durable stream', () => {
     expect([whole.status, (await send(`${app.url}/responses/${whole.id}`)).body]).toEqual(['failed', whole]);
   });
 
+  it.each([false, true])(
+    '[X-08] shows the end of a response that took too long; in the background: %s',
+    async (background) => {
+      const app = await start({ limits: { turns: { durationMs: 300 } } });
+      model.reply({ body: chatChunk({ content: 'Hello' }), stallAfterBytes: 1e6 });
+      const { text } = await askStream(app.url, { background });
+      const whole = expectWireLaws(readWire(text)) as JsonObject;
+      const stored = (await send(`${app.url}/responses/${whole.id}`)).body;
+      expect([whole.status, (whole.error as JsonObject).reason, stored]).toEqual([
+        'failed',
+        'duration_exceeded',
+        whole,
+      ]);
+    },
+  );
+
   it('[X-08] does not outlive its client where nothing may be stored, or as JSON', async () => {
     const app = await start();
     model.reply({ body: [chatChunk({ content: 'Hello' }), textStream(' there')], paceMs: 10_000 });
