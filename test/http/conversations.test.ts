@@ -62,6 +62,24 @@ async function refusal(asking: Promise<unknown>): Promise<JsonObject> {
   );
 }
 
+it('[G-10] keeps each answer of a local shell, where the model server gives its calls the same id', async () => {
+  const call = { body: toolCallStream([{ id: 'call_1', name: 'local_shell', arguments: '{"command":["ls"]}' }]) };
+  fake.reply(call, call, { body: textStream('Two files.') });
+  const { id: conversation } = await client.conversations.create();
+  const ask = (input: unknown) =>
+    client.responses.create({ model: 'm', conversation, input, tools: [{ type: 'local_shell' }] } as never);
+  await ask('What is there?');
+  await ask([{ type: 'local_shell_call_output', id: 'call_1', output: 'a.md' }]);
+  await ask([{ type: 'local_shell_call_output', id: 'call_1', output: 'b.md' }]);
+  expect(await wordsIn(conversation)).toEqual([
+    ...['What is there?', 'local_shell_call', 'local_shell_call_output', 'local_shell_call', 'local_shell_call_output'],
+    'Two files.',
+  ]);
+  // The cast: the messages have these fields.
+  const sent = sentMessages(2) as readonly JsonObject[];
+  expect(sent.flatMap(({ role, content }) => (role === 'tool' ? [content] : []))).toEqual(['a.md', 'b.md']);
+});
+
 describe('conversations', () => {
   it('[S-17] are made, read, changed and deleted', async () => {
     const made = await client.conversations.create({ metadata: { topic: 'a' } });

@@ -8,7 +8,7 @@ import {
   type ToolProvider,
 } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
-import { type FakeRequest, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
+import { type FakeAnswer, type FakeRequest, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { calling, type Saying, says } from '../apis/chat-completions/script.ts';
 import { startApp } from '../support/app.ts';
 
@@ -19,7 +19,7 @@ export interface Asked extends JsonObject {
 }
 
 /** What the model does for an agent: by what it is asked, and how often the agent has been asked before. */
-export type Script = (asked: Asked, round: number) => Saying | Promise<Saying>;
+export type Script = (asked: Asked, round: number) => Saying | FakeAnswer | Promise<Saying | FakeAnswer>;
 
 /** An item or an event, with the fields that the tests read. */
 export interface Shown extends JsonObject {
@@ -87,7 +87,8 @@ export async function withAgents(
       agents.push(agent);
       asked.push(body);
       const round = agents.filter((each) => each === agent).length;
-      return says(await (scripts[agent] ?? (() => ({ text: `no script for ${agent}` })))(body, round))(request);
+      const answer = await (scripts[agent] ?? (() => ({ text: `no script for ${agent}` })))(body, round);
+      return 'body' in answer ? answer : says(answer)(request);
     },
   });
   const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: '', retries: 0 });

@@ -150,7 +150,8 @@ export class BackgroundRuns {
     try {
       await this.settings.engine.submit(run.key);
     } catch (cause) {
-      this.worker.takeBack(run);
+      // The engine has handed it to this process all the same: it runs.
+      if (!this.worker.takeBack(run)) return;
       run.abandon();
       await this.forget(run.key).catch((error) => this.worker.onError(error));
       throw new ApiError('store_error', 'The response could not be handed to the background engine.', { cause });

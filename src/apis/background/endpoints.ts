@@ -1,5 +1,6 @@
 /** `background: true`, and the operations on such a response: wait for it, stream it and cancel it. */
 
+import { restorePendingCalls } from '../../engine/approvals/pending-call.ts';
 import { withdrawTurn } from '../../engine/history/conversation.ts';
 import { endRunning, withExpiry } from '../../engine/history/keep-turn.ts';
 import type { Activity } from '../../engine/request/activity.ts';
@@ -98,7 +99,12 @@ async function beginRun(
     if (isForeground && place) await untilAborted(request.signal, () => place);
     const prepared = await prepare(runRequest, life, background.log !== undefined);
     notify(settings.hooks, 'onRequest', prepared.info);
-    const begun = await background.begin({ request, prepared, stopping, isForeground });
+    const { stored, preparation } = prepared;
+    const begun = await background.begin({ request, prepared, stopping, isForeground }).catch(async (error) => {
+      // What has not run can be approved again.
+      await restorePendingCalls(settings.store, stored.scope, preparation.approved ?? []);
+      throw error;
+    });
     return { ...begun, prepared, following };
   } catch (error) {
     life?.leave();
@@ -204,7 +210,9 @@ export async function cancelResponse(
   }
   const run = background.runs.find(stored);
   await run?.stop();
-  const output = (run?.output ?? (await background.readOutput(stored))).filter(Boolean);
+  // The log also has what processes before this one have finished, and nothing that nobody was shown.
+  const shown = run?.isLogged === false ? [] : await background.readOutput(stored);
+  const output = (shown.length > 0 ? shown : (run?.output ?? [])).filter(Boolean);
   const { now, isEnded } = await endRunning(store, stored, (running) =>
     withExpiry({ ...running, output, resource: { ...running.resource, status: 'cancelled' } }),
   );

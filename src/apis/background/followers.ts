@@ -6,6 +6,9 @@ import { DEFAULT_LIMITS, type Limits } from '../../ports/limits.ts';
 import { storeKey } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 
+/** Milliseconds in which followers can read the end of a response that took all of its time. */
+const READ_END_MS = 1000;
+
 type FollowerLimits = Pick<Limits, 'followersPerResponse' | 'followersPerScope' | 'durationMs'>;
 
 /** The followers of one router. */
@@ -19,8 +22,8 @@ export class Followers {
   }
 
   /**
-   * Starts to follow the response `id`, or one that is about to be created. Like a turn it ends when `durationMs` is
-   * over, the server shuts down or the client leaves. Throws `too_many_streams` or `server_draining`.
+   * Starts to follow the response `id`, or one that is about to be created. It ends soon after `durationMs` is
+   * over, when the server shuts down or the client leaves. Throws `too_many_streams` or `server_draining`.
    */
   begin(request: EndpointRequest, id?: string): Lifetime {
     const { followersPerResponse, followersPerScope, durationMs } = this.limits;
@@ -32,7 +35,7 @@ export class Followers {
       const what = isScopeFull ? 'You follow as many responses' : 'This response is followed by as many clients';
       throw new ApiError('too_many_streams', `${what} as this server allows. Try again later.`);
     }
-    const life = beginTurn(request, durationMs, this.running);
+    const life = beginTurn(request, durationMs + READ_END_MS, this.running);
     for (const place of places) this.count(place, 1);
     let isOver = false;
     const leave = () => {

@@ -65,7 +65,6 @@ export class LogWriter {
   /** The batches that may be written, and the events that wait for the end of a call. */
   private ready: Batch[] = [];
   private held: NumberedEvent[] = [];
-  private readonly openCalls = new Set<number>();
   /** Whether events may be written without a checkpoint: one is written, or about to be. */
   private canSplit: boolean;
   private characters = 0;
@@ -96,10 +95,10 @@ export class LogWriter {
     if (this.failure !== undefined) throw this.failure;
     const events = batch.filter((event) => 'sequence' in event);
     if (events.length === 0 || this.isLost) return;
-    const torn = this.openCalls.size === 0 && this.canSplit ? events.findIndex(opensCall) : -1;
+    const torn = this.held.length === 0 && this.canSplit ? events.findIndex(opensCall) : -1;
     for (const event of events) this.count(event);
     // A call is written only once it is whole: another process could not continue it.
-    const isHeld = this.openCalls.size > 0 && events.at(-1)?.type !== 'turn-end';
+    const isHeld = state?.openCall !== undefined && events.at(-1)?.type !== 'turn-end';
     const before = isHeld ? events.slice(0, Math.max(torn, 0)) : [];
     // Clients need not wait for the call to read what stands before it; the last checkpoint is near enough.
     if (before.length > 0) this.ready.push({ events: before, checkpoint: undefined });
@@ -115,7 +114,8 @@ export class LogWriter {
   async writeState(state: TurnState): Promise<boolean> {
     if (this.failure !== undefined) throw this.failure;
     this.canSplit = true;
-    if (!this.isLost) this.ready.push({ events: [], checkpoint: turnCheckpoint(state) });
+    // The end of a call's arguments may have had no event.
+    if (!this.isLost) this.ready.push({ events: this.held.splice(0), checkpoint: turnCheckpoint(state) });
     if (!this.isLost) this.writing ??= this.write();
     return this.flush();
   }
@@ -143,8 +143,6 @@ export class LogWriter {
   private count(event: NumberedEvent): void {
     if ('text' in event) this.characters += event.text.length;
     if (event.type === 'partial-image') this.characters += event.image.result.length;
-    if (opensCall(event)) this.openCalls.add(event.index);
-    if (endsArguments(event)) this.openCalls.delete(event.index);
   }
 
   private async write(): Promise<void> {
@@ -217,12 +215,6 @@ export class LogWriter {
     this.ready = [];
     this.host.onLost();
   }
-}
-
-/** A call that runs is whole; some have no events for their arguments. */
-function endsArguments(event: NumberedEvent): event is Extract<NumberedEvent, { readonly index: number }> {
-  if (event.type === 'call-state') return event.state !== 'in_progress';
-  return event.type === 'arguments-end' || event.type === 'item-end';
 }
 
 function opensCall(event: NumberedEvent): event is Extract<NumberedEvent, { readonly type: 'item-start' }> {

@@ -1,7 +1,7 @@
 /** One response that outlives its request. */
 
 import { storeTurnEnd, TurnOverruled } from '../../engine/history/keep-turn.ts';
-import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import { type EndpointRequest, hasLeft } from '../../engine/request/endpoint-request.ts';
 import type { StoreWriteSettings } from '../../engine/request/keep.ts';
 import type { TurnState } from '../../engine/turn/machine/state.ts';
 import { runTurn, type Turn } from '../../engine/turn/run-turn.ts';
@@ -188,14 +188,22 @@ export class BackgroundRun implements Run {
   /** Otherwise a failed response is not stored: there its client received the error. */
   private async storeFailure(end: TurnEnd): Promise<void> {
     // What is stored must be in the log, where another process may have to end it.
-    if (this.parts.keeper.isShared) await this.confirm();
+    if (this.parts.keeper.isShared) await this.confirmOwned();
     await this.awaitStored(this.storeEnd(end));
   }
 
   /** Resolves when everything so far is stored. Throws if the response is no longer this process's. */
   private async confirm(state?: TurnState): Promise<void> {
-    if (!(await this.parts.keeper.confirm(state))) void this.stop();
+    await this.confirmOwned(state);
     this.parts.stopping.signal.throwIfAborted();
+  }
+
+  /** The same, also once the response may go on no longer: its failure has to be stored. */
+  private async confirmOwned(state?: TurnState): Promise<void> {
+    const { signal } = this.parts.stopping;
+    const isOwned = await this.parts.keeper.confirm(state);
+    if (!isOwned) void this.stop();
+    if (!isOwned || hasLeft(signal)) signal.throwIfAborted();
   }
 
   private async take(batch: readonly TurnEvent[]): Promise<void> {

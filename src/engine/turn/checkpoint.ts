@@ -8,11 +8,14 @@ import type {
   TurnEnd,
   TurnError,
   TurnEvent,
+  TurnInput,
   UpstreamFacts,
   Usage,
 } from '../../protocol/events.ts';
 import { originOfItem } from '../../protocol/ids.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
+import { isRecord, plainText } from '../../protocol/record.ts';
+import type { ShownCall } from '../../protocol/tool-calls/kind.ts';
 import { writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { isOpenUpstreamSearch } from '../../protocol/tool-calls/web-search-call.ts';
 import { SharedList, SharedMap } from './data/shared-list.ts';
@@ -95,7 +98,8 @@ export function restoredState(plan: TurnPlan, { checkpoint, events, next }: Stor
   const start = startState(plan);
   if (!checkpoint) return start;
   const { pending, callUsage, facts, finish, stopped, refused = [], found = [], held = '', ...counted } = checkpoint;
-  const { output, open, writing } = readOutput(events);
+  const { output, open, writings } = readOutput(events);
+  const writing = writings.at(-1);
   if (writing?.part) writing.part.held = held;
   const calls = pending.map((record): PendingToolCall => {
     const owner = plan.owners.get(record.name) ?? record.owner;
@@ -141,27 +145,34 @@ export function restoredState(plan: TurnPlan, { checkpoint, events, next }: Stor
   };
 }
 
-/** The output after these events, the places of the items that have not ended, and the item that is being written. */
+/**
+ * The output after these events, the places of the items that have not ended, with the arguments that calls have so far, and the items that
+ * are being written: several agents may write at the same time.
+ */
 function readOutput(events: readonly TurnEvent[]) {
   const output: OutputItem[] = [];
-  const open = new Set<number>();
-  let writing: Writing | undefined;
+  const open = new Map<number, string>();
+  const writings = new Map<number, Writing>();
   for (const event of events) {
+    const writing = 'index' in event ? writings.get(event.index) : undefined;
     const part = writing?.part;
     switch (event.type) {
       case 'item-start': {
         const { index, item } = event;
         output[index] = item;
-        open.add(index);
+        open.set(index, '');
         if (item.type !== 'message' && item.type !== 'reasoning') break;
         const phase = item.type === 'message' ? item.phase : undefined;
-        writing = { kind: item.type, index, id: item.id, phase, parts: new SharedList(), part: undefined };
+        writings.set(index, { kind: item.type, index, id: item.id, phase, parts: new SharedList(), part: undefined });
         break;
       }
       case 'item-end':
         output[event.index] = event.item;
         open.delete(event.index);
-        if (writing?.index === event.index) writing = undefined;
+        writings.delete(event.index);
+        break;
+      case 'arguments-delta':
+        open.set(event.index, `${open.get(event.index) ?? ''}${event.text}`);
         break;
       case 'part-start': {
         const { type } = event.part;
@@ -187,7 +198,7 @@ function readOutput(events: readonly TurnEvent[]) {
       default:
     }
   }
-  return { output, open, writing };
+  return { output, open, writings: [...writings.values()] };
 }
 
 /**
@@ -199,8 +210,61 @@ export function failedEnd(
   error: TurnError,
   facts: Partial<Pick<TurnEnd, 'usage' | 'upstream'>> = {},
 ): readonly TurnEvent[] {
-  const [, events] = step(restoredState(closingPlan(turn), turn), [{ type: 'fail', error }]);
-  return events.map((event) => (event.type === 'turn-end' ? { ...event, ...facts } : event));
+  const { output, open, writings } = readOutput(turn.events);
+  const restored = restoredState(closingPlan(turn), turn);
+  const { pending, natives } = restored;
+  const isWritten = new Set(writings.map(({ index }) => index));
+  // Of the calls of several agents no checkpoint says which run: their events do.
+  const calls = [...open].flatMap(([index, text]) => {
+    const item = isWritten.has(index) || pending.has(index) ? undefined : output[index];
+    if (!item || !writtenKind(item) || originOfItem(item.id) !== undefined || isOpenUpstreamSearch(item)) return [];
+    return [{ native: -1 - index, index, item: cutOffCall(item, text), bytes: 0 }];
+  });
+  const all = [...natives.values(), ...calls].map((native) => [native.native, native] as const);
+  const inputs: readonly TurnInput[] = [
+    ...calls.map(({ native, item }) => ({ type: 'native-end', native, item: item as Item }) as const),
+    { type: 'fail', error },
+  ];
+  let [state, events] = step({ ...restored, natives: SharedMap.from(all) }, inputs);
+  // Several agents may have been writing. What ends the turn comes last: the error, and the end.
+  for (const writing of writings.slice(0, -1)) {
+    const reopened = { ...state, ended: false, sequence: state.sequence - 2, writing };
+    const [next, more] = step(reopened, inputs.slice(-1));
+    events = [...events.slice(0, -2), ...more];
+    state = next;
+  }
+  return events.map((event) => (event.type === 'turn-end' ? { ...event, ...facts } : event)).map(ofAgents(output));
+}
+
+/** A call that has not ended, as it ends without a result. */
+function cutOffCall(item: OutputItem, text: string): OutputItem {
+  // The cast: a call has these fields, or lacks them.
+  const { id, call_id: callId, name, ...call } = item as Item as Item & Record<'id' | 'call_id' | 'name', string>;
+  const { action, server_label: server, container_id: container, approval_request_id: approvalRequestId = null } = call;
+  const owner = { server, name: name ?? action, container } as ToolOwner;
+  const shown = {
+    id,
+    callId,
+    clientTool: { name },
+    arguments: text,
+    input: text,
+    owner,
+    approvalRequestId,
+  } as ShownCall;
+  return Object.assign({}, item, writtenKind(item)?.item(shown, 'incomplete'));
+}
+
+/** Gives events, and the items in them, the agents of the items that have begun. */
+function ofAgents(begun: readonly Item[]): (event: TurnEvent) => TurnEvent {
+  const named = (item: OutputItem, index: number): OutputItem =>
+    begun[index]?.agent === undefined ? item : Object.assign({}, item, { agent: begun[index].agent });
+  return (event) => {
+    if (event.type === 'turn-end') return { ...event, output: event.output.map(named) };
+    if (!('index' in event)) return event;
+    const agent = begun[event.index]?.agent;
+    const shown = event.type === 'item-end' ? { ...event, item: named(event.item, event.index) } : event;
+    return isRecord(agent) ? { ...shown, agent: plainText(agent.agent_name) } : shown;
+  };
 }
 
 /** The same of a turn that ended as it was stored; what was being written is complete, as it is there. */

@@ -2,7 +2,7 @@
 import { inputItemId } from '../ids.ts';
 import type { Item } from '../items.ts';
 import { isRecord, type JsonObject, withFields } from '../record.ts';
-import { writtenKind } from '../tool-calls/kinds.ts';
+import { answeredId, writtenKind } from '../tool-calls/kinds.ts';
 import { itemType } from './item-type.ts';
 import { withoutSecrets } from './tool-secrets.ts';
 
@@ -27,7 +27,9 @@ export function inputItems(input: unknown, seed: string): readonly Item[] {
   return inputList(input).map((fields, index) => {
     const type = itemType(fields);
     const ownPrefix = Object.hasOwn(ID_PREFIX, type) ? ID_PREFIX[type] : undefined;
-    const ownId = typeof fields.id === 'string' ? fields.id : '';
+    // The answer to a local shell has the id of its call, which some model servers give to several calls.
+    const callId = type.endsWith('_output') ? answeredId({ ...fields, type }) : undefined;
+    const ownId = typeof fields.id === 'string' && fields.id !== callId ? fields.id : '';
     const id = ownId || inputItemId(writtenKind({ type })?.idPrefix ?? ownPrefix ?? 'item', seed, index);
     const status = fields.status ?? 'completed';
     // One copy for each item: there may be 100,000.
@@ -36,7 +38,8 @@ export function inputItems(input: unknown, seed: string): readonly Item[] {
     // The cast: the rest of an item, with its type and its id, is an item.
     if (Array.isArray(fields.tools) && type !== 'mcp_list_tools')
       return withoutSecrets({ ...fields, type, id, tools: fields.tools.filter(isRecord) }) as Item;
-    return withFields(fields, type.endsWith('_output') ? { type, id, status } : { type, id });
+    if (!type.endsWith('_output')) return withFields(fields, { type, id });
+    return withFields(fields, callId === undefined ? { type, id, status } : { type, id, status, call_id: callId });
   });
 }
 

@@ -50,6 +50,8 @@ export class NativeInput {
       const request = originOfItem(item.approval_request_id) ?? item.approval_request_id;
       return { ...item, approval_request_id: request };
     }
+    // It has the id of its call, which is not unique here.
+    if (item.type === 'local_shell_call_output') return { ...item, id: item.call_id };
     if (isTheirs || !WITHOUT_STATUS.has(item.type)) return item;
     const { status: _, name, ...fields } = item;
     return writtenKind(item) ? { ...fields, name: this.byName.get(String(name))?.tool.name ?? name } : fields;

@@ -84,6 +84,32 @@ describe('a durable stream', () => {
     expect([puts.length, deletes]).toEqual([1, puts]);
   });
 
+  it('[X-08] ends where the model server breaks off a call', async () => {
+    const app = await start();
+    const called = { index: 0, id: 'call_1', function: { name: 'ask', arguments: '{"a' } };
+    model.reply({ body: [chatChunk({ content: 'Hello' }), chatChunk({ tool_calls: [called] })], cutAfterBytes: 1e6 });
+    const tools = [{ type: 'function', name: 'ask', parameters: {} }];
+    const { text } = await askStream(app.url, { tools });
+    const whole = expectWireLaws(readWire(text)) as JsonObject;
+    expect([whole.status, (await send(`${app.url}/responses/${whole.id}`)).body]).toEqual(['failed', whole]);
+  });
+
+  it.each([false, true])(
+    '[X-08] shows the end of a response that took too long; in the background: %s',
+    async (background) => {
+      const app = await start({ limits: { turns: { durationMs: 300 } } });
+      model.reply({ body: chatChunk({ content: 'Hello' }), stallAfterBytes: 1e6 });
+      const { text } = await askStream(app.url, { background });
+      const whole = expectWireLaws(readWire(text)) as JsonObject;
+      const stored = (await send(`${app.url}/responses/${whole.id}`)).body;
+      expect([whole.status, (whole.error as JsonObject).reason, stored]).toEqual([
+        'failed',
+        'duration_exceeded',
+        whole,
+      ]);
+    },
+  );
+
   it('[X-08] does not outlive its client where nothing may be stored, or as JSON', async () => {
     const app = await start();
     model.reply({ body: [chatChunk({ content: 'Hello' }), textStream(' there')], paceMs: 10_000 });

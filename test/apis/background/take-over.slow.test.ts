@@ -637,6 +637,63 @@ describe('a response whose process is gone', () => {
     ]);
   });
 
+  it('[S-18] has every event of a call that runs beside a search for tools', async () => {
+    const { open: begin, opened: hasBegun } = gate();
+    const { tools: counted, runs } = countedTools();
+    const tools: ToolProvider = {
+      ...counted,
+      list: () => ['quick', 'slow'].map((name) => ({ server: 'counted', name, deferred: name === 'quick' })),
+      call: (call, context) => {
+        begin();
+        return counted.call(call, context);
+      },
+    };
+    const one = await join({ tools });
+    await join({ tools });
+    const search = { id: 'call_s', name: 'tool_search', arguments: '{"query":"quick"}' };
+    const body = toolCallStream([{ id: 'call_1', name: 'slow', arguments: '{}' }, search]);
+    model.reply({ body, split: 'byte' }, { body: textStream('Done') });
+    const id = await begun(one);
+    await hasBegun;
+    await queue.hand(1, keyOf(id)).outcome;
+    const shown = [
+      ['mcp_list_tools', 'completed'],
+      ['mcp_call', 'failed'],
+      ['tool_search_call', 'completed'],
+      ['tool_search_output', 'completed'],
+      ['message', 'completed'],
+    ];
+    expect([typesIn(await settledOn(one, id)), runs]).toEqual([shown, ['slow']]);
+  });
+
+  it('[S-18] is cancelled with all that was finished, whichever process had done it', async () => {
+    const { tools } = countedTools();
+    const one = await join({ tools });
+    const two = await join({ tools });
+    const { open: ask, opened: isAsked } = gate();
+    const asked: FakeResponder = () => {
+      ask();
+      return { hang: true };
+    };
+    model.reply(CALLS('quick'), STALLED('Hello'), asked);
+    const id = await begun(one);
+    await logged(one, id, 'response.output_text.delta');
+    const taken = queue.hand(1, keyOf(id));
+    await isAsked;
+    await send(`${two.url}/responses/${id}/cancel`, 'POST');
+    await taken.outcome;
+    const whole = (await send(`${one.url}/responses/${id}`)).body;
+    const ended = (await followed(one, id)).events.flatMap(({ type, item }) =>
+      type === 'response.output_item.done' ? [item] : [],
+    );
+    expect([whole.status, whole.output]).toEqual(['cancelled', ended]);
+    expect(typesIn(whole)).toEqual([
+      ['mcp_list_tools', 'completed'],
+      ['mcp_call', 'completed'],
+      ['message', 'completed'],
+    ]);
+  });
+
   it('[S-18] writes nothing more itself if it comes back', async () => {
     const one = await join();
     await join();
