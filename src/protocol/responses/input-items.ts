@@ -28,7 +28,7 @@ export function inputItems(input: unknown, seed: string): readonly Item[] {
     const type = itemType(fields);
     const ownPrefix = Object.hasOwn(ID_PREFIX, type) ? ID_PREFIX[type] : undefined;
     // The answer to a local shell has the id of its call, which some model servers give to several calls.
-    const callId = type.endsWith('_output') ? answeredId({ ...fields, type }) : undefined;
+    const callId = type.endsWith('_output') ? (fields.call_id ?? answeredId({ ...fields, type })) : undefined;
     const ownId = typeof fields.id === 'string' && fields.id !== callId ? fields.id : '';
     const id = ownId || inputItemId(writtenKind({ type })?.idPrefix ?? ownPrefix ?? 'item', seed, index);
     const status = fields.status ?? 'completed';
