@@ -101,8 +101,10 @@ async function beginRun(
     notify(settings.hooks, 'onRequest', prepared.info);
     const { stored, preparation } = prepared;
     const begun = await background.begin({ request, prepared, stopping, isForeground }).catch(async (error) => {
-      // What has not run can be approved again.
-      await restorePendingCalls(settings.store, stored.scope, preparation.approved ?? []);
+      // What will never run can be approved again: another process may still begin a response that is stored.
+      const { scope, id } = stored;
+      const left = await fromStore(() => settings.store.get({ scope, id })).catch(() => stored);
+      if (!left) await restorePendingCalls(settings.store, scope, preparation.approved ?? []);
       throw error;
     });
     return { ...begun, prepared, following };

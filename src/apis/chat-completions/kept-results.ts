@@ -9,7 +9,7 @@ import type { OwnFields } from '../../protocol/chat-completions/own-fields.ts';
 import { recordKey } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { markedIn } from '../../protocol/json/whole-numbers.ts';
-import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
 import { continueFields, TEXT_FIELDS, withLaterCitations } from './answer/message-fields.ts';
 import { type AnsweredChatCall, callMessage } from './answer/next-body.ts';
 import type { ChatBody } from './request/schema.ts';
@@ -122,11 +122,8 @@ async function restoreMessage(
   const called = clients.map(({ id, function: named }) => identity({ id, ...(isRecord(named) ? named : {}) }));
   const isSame = JSON.stringify(stored) === JSON.stringify(called) || (await areChanged(stored, called, guarded));
   if (!isSame) return [message];
-  // Some clients write text as a list of parts.
-  const words = Array.isArray(message.content)
-    ? message.content.map((part) => (isRecord(part) ? part.text : '')).join('')
-    : message.content;
-  const earlier = before.map(({ role, content }) => (role === 'assistant' ? (content ?? '') : '')).join('');
+  const words = messageText(message);
+  const earlier = before.map((each) => (each.role === 'assistant' ? messageText(each) : '')).join('');
   let { content } = message;
   if (words === earlier + text) content = text || null;
   else if (guarded && words === (await guarded(earlier + text))) content = (await guarded(text)) || null;
@@ -136,18 +133,28 @@ async function restoreMessage(
   return [...before, { ...own, content, tool_calls: [...calls.map(callMessage), ...clients] }, ...results];
 }
 
+/** The text of a message, which some clients and servers write as a list of parts. */
+function messageText({ content }: Message): string {
+  if (!Array.isArray(content)) return plainText(content);
+  return recordsIn(content)
+    .map(({ text }) => plainText(text))
+    .join('');
+}
+
 /** The message without the reasoning and the lists of the rounds before it, which their own messages hold. */
 async function ownFields(
   message: Message,
   before: readonly Message[],
   guarded: RoundStore['guarded'],
 ): Promise<JsonObject> {
-  const earlier: OwnFields = {};
+  // Also of rounds without citations: those of the newest round stand behind their texts.
+  const earlier: OwnFields = { annotations: [] };
   let length = 0;
-  for (const { role, content, tool_calls: _, ...fields } of before) {
+  for (const each of before) {
+    const { role, content: _, tool_calls: __, ...fields } = each;
     if (role !== 'assistant') continue;
     continueFields(earlier, withLaterCitations(fields, length));
-    length += String(content ?? '').length;
+    length += messageText(each).length;
   }
   const own: OwnFields = { ...message };
   for (const [name, value] of Object.entries(earlier)) {

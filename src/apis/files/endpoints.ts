@@ -96,7 +96,10 @@ class FilesEndpoints {
     const range = requestedRange(request.headers, content);
     const bytes = await fromFiles(() => this.settings.files.read(file, range));
     if (!bytes) throw fileNotFound(file.id);
-    return contentReply(content, range, bytes);
+    const reply = contentReply(content, range, bytes);
+    if (file.purpose !== 'batch_output') return reply;
+    // A guard in front, which has not seen the batch's lines, knows by the type that it must read them.
+    return { ...reply, headers: { ...reply.headers, 'content-type': 'application/jsonl' } };
   }
 
   async remove(request: EndpointRequest): Promise<JsonReply> {

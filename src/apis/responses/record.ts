@@ -7,7 +7,7 @@ import type { StoredResponse } from '../../ports/store.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
 import { withoutSecrets } from '../../protocol/responses/tool-secrets.ts';
 import type { AnswerReader } from '../endpoint/answer-reader.ts';
@@ -26,7 +26,8 @@ export function responseReader(
   { outputBytes }: Pick<Limits, 'outputBytes'> = DEFAULT_LIMITS,
 ): AnswerReader {
   let response: unknown;
-  const items: unknown[] = [];
+  /** By their place in the output: an item may end before one in front of it, and be told of twice. */
+  const items = new Map<unknown, JsonObject>();
   let size = 0;
   return {
     event(data) {
@@ -34,14 +35,16 @@ export function responseReader(
       if (!isRecord(event)) return false;
       if (event.type === 'response.output_item.done') {
         size += data.length;
-        if (size > outputBytes) items.length = 0;
-        else if (isRecord(event.item)) items.push(event.item);
+        if (size > outputBytes) items.clear();
+        else if (isRecord(event.item)) items.set(event.output_index ?? items.size, event.item);
       }
       if (!/^response\.(completed|incomplete)$/.test(String(event.type))) return false;
       response = event.response;
       // Some servers leave out of their last event what the events before it have shown.
-      const isEmpty = isRecord(response) && !(Array.isArray(response.output) && response.output.length > 0);
-      if (isRecord(response) && isEmpty && items.length > 0) response = { ...response, output: items };
+      if (isRecord(response) && recordsIn(response.output).length === 0 && items.size > 0) {
+        const inOrder = [...items].sort(([one], [other]) => Number(one) - Number(other));
+        response = { ...response, output: inOrder.map(([, item]) => item) };
+      }
       return true;
     },
     whole(text) {

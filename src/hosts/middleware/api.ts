@@ -9,19 +9,33 @@ const BY_PATH: readonly (readonly [RegExp, ApiName])[] = [
   [/\/chat\/completions$/, 'chat-completions'],
   [/\/messages(\/count_tokens)?$/, 'messages'],
 ];
-/** Their bodies have an `input` or `messages` too: those of OpenAI, of vLLM and llama.cpp, and of Ollama. */
-const OTHER_APIS =
-  /\/(threads\/|(embeddings|moderations|audio\/\w+|threads|tokenize|apply-template|classify|pooling|score|rerank|api\/(chat|embed))$)/;
+/** Their bodies have an `input` or `messages` too. */
+const OTHER_APIS = /\/(embeddings|moderations|audio\/\w+)$/;
+/** So have those of other servers, under paths that a host may also have chosen itself. */
+const FOREIGN_APIS: readonly RegExp[] = [
+  // OpenAI's Assistants.
+  /\/threads(\/[^/]+(\/(messages|runs)(\/.*)?)?)?$/,
+  // vLLM and llama.cpp.
+  /\/(tokenize|apply-template|classify|pooling|score|rerank)$/,
+  // Ollama.
+  /\/api\/(chat|embed)$/,
+];
 
-/** Decided by the path if it is OpenAI's, otherwise by the body; undefined for none of them. */
-export function detectApi(url: string | undefined, body: unknown): ApiName | undefined {
+/**
+ * The host's word for the API, or what the path says if it is OpenAI's, otherwise the body; undefined for a request of none of
+ * them, whatever the host says.
+ */
+export function detectApi(url: string | undefined, body: unknown, named?: ApiName): ApiName | undefined {
   // Bytes that the host has read and not parsed are left unchanged.
   if (!isRecord(body) || ArrayBuffer.isView(body)) return undefined;
   const path = lenientPath(url);
+  if (OTHER_APIS.test(path)) return undefined;
+  const detected = textApi(url, body);
+  if (named) return detected && named;
   // Under any other path, a list of texts or tokens is the input of something else.
   const isOtherInput = Array.isArray(body.input) && !body.input.every(isRecord);
   const isOther = isOtherInput && !BY_PATH.some(([pattern]) => pattern.test(path));
-  return isOther || OTHER_APIS.test(path) ? undefined : textApi(url, body);
+  return isOther || FOREIGN_APIS.some((pattern) => pattern.test(path)) ? undefined : detected;
 }
 
 /**

@@ -70,8 +70,7 @@ export function requestApi(
   body: unknown,
   { api }: Pick<MiddlewareSettings, 'api'>,
 ): ApiName | undefined {
-  const detected = detectApi(originalUrl(req), body);
-  return detected && (api ?? detected);
+  return detectApi(originalUrl(req), body, api);
 }
 
 /** The whole path, where a framework has cut off what it has matched. */

@@ -46,10 +46,12 @@ export function guardAnswer(req: NodeRequest, res: ServerResponse, answer: Guard
     const newReader = () => new AnyAnswer(guards, answer.settings.limits.outputBytes, answer.api);
     if (isEventStream(head)) return new EventRewriter(newReader(), answer);
     const isError = head.status < 200 || head.status > 299;
-    const isText = /[/+]json\b/i.test(head.type) || (isError && (head.type === '' || /^text\//i.test(head.type)));
+    const isText =
+      /[/+]json(?![\w-])/i.test(head.type) || (isError && (head.type === '' || /^text\//i.test(head.type)));
     const isReadable = head.plain && isUtf8Type(head.type);
     if (isReadable && isText) return new WholeRewriter(newReader(), answer);
-    if (isReadable && (answer.hasLines || JSON_LINES.test(head.type))) return new LinesRewriter(newReader, answer);
+    if (isReadable && (answer.hasLines || JSON_LINES.test(head.type)))
+      return new LinesRewriter(newReader, answer, guards.onlyObserves);
     if (head.plain && req.method === 'OPTIONS') return new MethodsRewriter(refuseUnreadable(answer));
     return refuseUnreadable(answer);
   });
@@ -178,12 +180,14 @@ class LinesRewriter implements AnswerRewriter {
   readonly isOver = false;
   private readonly newReader: () => AnyAnswer;
   private readonly answer: GuardedAnswer;
+  private readonly onlyObserves: boolean;
   private pieces: Uint8Array[] = [];
   private size = 0;
 
-  constructor(newReader: () => AnyAnswer, answer: GuardedAnswer) {
+  constructor(newReader: () => AnyAnswer, answer: GuardedAnswer, onlyObserves: boolean) {
     this.newReader = newReader;
     this.answer = answer;
+    this.onlyObserves = onlyObserves;
   }
 
   async write(bytes: Uint8Array): Promise<string> {
@@ -206,7 +210,8 @@ class LinesRewriter implements AnswerRewriter {
     // Of a line that is cut anywhere, as by a range of bytes, nobody can tell what it says.
     if (objectIn(line) === undefined) throw this.report(unreadable());
     try {
-      return await guardLine(line, this.newReader);
+      const guarded = await guardLine(line, this.newReader);
+      return this.onlyObserves ? line : guarded;
     } catch (error) {
       throw this.report(error);
     }

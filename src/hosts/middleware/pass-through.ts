@@ -12,8 +12,7 @@ import { rememberRouter } from '../../server/openapi/described-routers.ts';
 import { type BodyLimits, bodyErrors, isJsonType, isUnparsed, parseRead } from '../../server/requests/json-body.ts';
 import { chatCompletionsUpstream } from '../../upstreams/chat-completions/chat-completions-upstream.ts';
 import { discardRest } from '../node/discard-rest.ts';
-import { readFormHead } from '../node/form-body.ts';
-import { readBytes, readJson, replaceBody } from '../node/node-body.ts';
+import { hasBytes, readBytes, readJson, replaceBody } from '../node/node-body.ts';
 import {
   departureController,
   type NodeRequest,
@@ -23,6 +22,7 @@ import {
   turnContext,
 } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
+import { readBodyHead } from '../node/streamed-body.ts';
 import { answerClientError, type HostMiddleware, type NodeMiddleware, originalUrl } from './as-middleware.ts';
 import { guard } from './guard.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
@@ -276,9 +276,8 @@ function heldRequest(req: NodeRequest, { bytes, value }: HeldJson, path: string)
 async function streamedRequest(req: NodeRequest, path: string): Promise<PassedRequest> {
   const { method = 'GET' } = req;
   const headers = headersNamed(req.headers, BODY_HEADERS);
-  const isEmpty = req.headers['content-length'] === undefined && req.headers['transfer-encoding'] === undefined;
-  if (isEmpty) return { method, path, headers, readModel: () => '' };
+  if (!hasBytes(req)) return { method, path, headers, readModel: () => '' };
   if (req.readableDidRead) throw bodyErrors.otherType();
-  const { model, content } = await readFormHead(req, req.headers['content-type'] ?? '');
+  const { model, content } = await readBodyHead(req, req.headers['content-type'] ?? '');
   return { method, path, headers, body: content, readModel: () => model };
 }

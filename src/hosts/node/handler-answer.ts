@@ -93,7 +93,7 @@ function captureAnswer(req: IncomingMessage, res: ServerResponse, body: PassThro
       // As in a list of names and values, where a name such as that of a cookie may stand more than once.
       const written: Record<string, unknown> = {};
       for (const [name, value] of headerPairs(args.at(-1)))
-        written[name] = name in written ? [written[name], value].flat() : value;
+        written[name] = Object.hasOwn(written, name) ? [written[name], value].flat() : value;
       const headers = { ...response.getHeaders(), ...written } as OutgoingHttpHeaders;
       resolve({ status: response.statusCode, headers, body: decompress(body, headers) });
       return response;

@@ -141,8 +141,8 @@ function collectPieces(req: NodeRequest, body: ArrivingBody): Promise<void> {
   });
 }
 
-/** HTTP/2 has neither header, and says with its headers whether data follow. */
-function hasBytes(req: NodeRequest & { stream?: { readonly endAfterHeaders?: boolean } }): boolean {
+/** Whether a body has been announced. HTTP/2 has neither header, and says with its headers whether data follow. */
+export function hasBytes(req: NodeRequest & { stream?: { readonly endAfterHeaders?: boolean } }): boolean {
   const { headers, httpVersionMajor, stream } = req;
   if (httpVersionMajor > 1 && headers['content-length'] === undefined) return stream?.endAfterHeaders === false;
   return Number(headers['content-length']) > 0 || headers['transfer-encoding'] !== undefined;
@@ -177,6 +177,7 @@ export function headerIn(res: ServerResponse, args: readonly unknown[], name: st
 export function headerPairs(headers: unknown): readonly (readonly [string, unknown])[] {
   if (typeof headers !== 'object' || headers === null) return [];
   if (!Array.isArray(headers)) return Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
-  const flat: readonly unknown[] = headers.flat();
+  // As Node tells them apart: a value of the latter may be a list itself.
+  const flat: readonly unknown[] = Array.isArray(headers[0]) ? headers.flat() : headers;
   return flat.flatMap((name, at) => (at % 2 === 0 ? [[String(name).toLowerCase(), flat[at + 1]] as const] : []));
 }

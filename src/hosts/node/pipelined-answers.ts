@@ -15,18 +15,18 @@ export function closeWithConnection(res: ServerResponse): void {
   if (!socket || res.socket !== null || res.writableFinished) return;
   // The client may have left during the host's look-ups.
   if (socket.destroyed) return closeAnswer(res);
-  let waiting = waitingAnswers.get(socket);
-  if (!waiting) {
-    const answers = new Set<ServerResponse>();
-    waiting = answers;
-    waitingAnswers.set(socket, answers);
-    socket.once('close', () => {
-      for (const each of answers) closeAnswer(each);
-    });
-  }
-  const others = waiting;
-  others.add(res);
-  res.once('socket', () => others.delete(res));
+  const answers = waitingAnswers.get(socket) ?? watchConnection(socket);
+  answers.add(res);
+  res.once('socket', () => answers.delete(res));
+}
+
+function watchConnection(socket: Socket): Set<ServerResponse> {
+  const answers = new Set<ServerResponse>();
+  waitingAnswers.set(socket, answers);
+  socket.once('close', () => {
+    for (const each of answers) closeAnswer(each);
+  });
+  return answers;
 }
 
 /** As Node closes the answer that has the connection. */

@@ -44,7 +44,7 @@ const MEASURES = /^(content-length|etag)$/i;
 function withoutLength(args: unknown): unknown {
   if (typeof args !== 'object' || args === null) return args;
   if (!Array.isArray(args)) return Object.fromEntries(Object.entries(args).filter(([name]) => !MEASURES.test(name)));
-  if (args.some(Array.isArray)) return args.filter(([name]) => !MEASURES.test(String(name)));
+  if (Array.isArray(args[0])) return args.filter(([name]) => !MEASURES.test(String(name)));
   return args.filter((_, at) => !MEASURES.test(String(args[at - (at % 2)])));
 }
 

@@ -22,13 +22,13 @@ export function textWithInputs(value: JsonObject): string {
   return someBlock(value, ({ input }) => hasDigits(input)) ? exactTextOfAll(value) : JSON.stringify(value);
 }
 
-/** Whether a block of the message, or of the messages of a request, is such. */
-function someBlock(value: JsonObject, isSuch: (block: JsonObject) => boolean): boolean {
+/** Whether a block of the message, or of the messages of a request, matches. */
+function someBlock(value: JsonObject, matches: (block: JsonObject) => boolean): boolean {
   const messages = Array.isArray(value.messages) ? value.messages : [value];
   return messages.some(
     (message) =>
       isRecord(message) &&
       Array.isArray(message.content) &&
-      message.content.some((block) => isRecord(block) && isSuch(block)),
+      message.content.some((block) => isRecord(block) && matches(block)),
   );
 }

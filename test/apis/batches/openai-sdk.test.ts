@@ -41,6 +41,14 @@ describe('a batch', () => {
     expect([file.purpose, file.filename]).toEqual(['batch_output', `${batch.id}_output.jsonl`]);
   });
 
+  it('[E-10] [G-02] has results whose type says that they are lines, by which a guard in front reads them', async () => {
+    app = await startBatchesApp();
+    const client = app.client();
+    const over = await ended(client, await create(client, [line('one', { input: 'Hi.' })]));
+    const { headers } = await client.files.content(String(over.output_file_id));
+    expect(headers.get('content-type')).toBe('application/jsonl');
+  });
+
   it('[E-10] of chat completions and of embeddings is answered by the model server', async () => {
     app = await startBatchesApp();
     const client = app.client();

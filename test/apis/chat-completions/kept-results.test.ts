@@ -43,6 +43,15 @@ it('[T-04] comes back with the rounds before it, and the text is cut to the one 
   ]);
 });
 
+it('[T-04] comes back with citations that stand where the newest round has them, behind a round that has none', async () => {
+  const cited = (from: number) => ({ type: 'url_citation', url_citation: { start_index: from, end_index: from + 2 } });
+  const before = [{ role: 'assistant', content: 'First. ', tool_calls: [OURS_WIRED] }, RESULT];
+  const rounds = { store: await kept({ before, answered: [] }), scope: 's', maxBytes: 1e6, maxRounds: 10 };
+  const whole = { ...WRITTEN, content: 'First. Both.', annotations: [cited(7)] };
+  const [, , own] = await restoreResults(rounds, [whole]);
+  expect(own).toEqual({ ...WRITTEN, content: 'Both.', annotations: [cited(0)] });
+});
+
 it('[T-04] comes back with the reasoning and the citations of each round in its own message, also as guards have changed them', async () => {
   const cited = (from: number) => ({
     type: 'url_citation',

@@ -52,8 +52,11 @@ describe('trailers of a handler', () => {
   });
 });
 
-it('[X-01] runTools passes on what a handler writes as a list of names and values, each cookie of it', async () => {
-  const list = ['Content-Type', 'application/json', 'Set-Cookie', 'a=1', 'X-Server', 'm', 'Set-Cookie', 'b=2'];
+it.each([
+  ['each by itself', ['Set-Cookie', 'a=1', 'X-Server', 'm', 'Set-Cookie', 'b=2']],
+  ['with a list of values', ['Set-Cookie', ['a=1', 'b=2'], 'X-Server', 'm']],
+])('[X-01] runTools passes on what a handler writes as a list of names and values, %s', async (_, more) => {
+  const list = ['Content-Type', 'application/json', ...more] as string[];
   const steps = [runTools({ tools, handler: (_req, res) => res.writeHead(200, list).end(HELLO) }) as Step];
   const { answer } = await withHost(steps, ({ url }) => exchange(url, CHAT));
   const { 'set-cookie': cookies, 'x-server': server } = answer.headers;

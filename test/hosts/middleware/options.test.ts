@@ -12,6 +12,7 @@ import {
   validateMessages,
 } from '../../../src/index.ts';
 import { pii } from '../../../src/policies/guards/index.ts';
+import { chatCompletion } from '../../../src/testing/index.ts';
 import { type HostRequest, type Step, withHost } from './host.ts';
 
 const tools = functionTools({ now: { execute: () => 'noon' } });
@@ -60,6 +61,21 @@ describe('the option api of a middleware', () => {
     ];
     const answer = await withHost(steps as Step[], async ({ post }) => (await post(body, { path })).text());
     expect([answer, passed]).toEqual([ndjson, [body]]);
+  });
+
+  it.each([
+    ['/threads/42/chat/completions', undefined],
+    ['/api/chat', 'chat-completions'],
+  ] as const)('[X-01] is that of the path, or what the host says: %s, %s', async (path, api) => {
+    const seen: unknown[] = [];
+    const handler: Step = (req, res) => {
+      seen.push((req.body as { readonly tools?: readonly unknown[] }).tools?.length);
+      res.writeHead(200, { 'content-type': 'application/json' }).end(chatCompletion('Hello.'));
+    };
+    const steps = [runTools({ tools, handler, api })] as Step[];
+    const body = { model: 'm', messages: [{ role: 'user', content: 'Hi.' }] };
+    await withHost(steps, async ({ post }) => (await post(body, { path })).text());
+    expect(seen).toEqual([1]);
   });
 
   it("is independent of the routers' dialect, which one object of options may have too", async () => {

@@ -1,6 +1,8 @@
 /** What strangers try with `passThroughRouter`: other paths, other servers, others' keys, bodies without end. */
 import { EventEmitter, once } from 'node:events';
 import { request as ask, type ServerResponse } from 'node:http';
+import { connect, createServer as createHttp2Server } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import express from 'express';
@@ -441,4 +443,27 @@ describe('[E-07] a body without end', () => {
     });
     expect([status, found.read >= ALL, found.most < MOST]).toEqual([200, true, true]);
   });
+});
+
+it('[E-07] an upload over HTTP/2 that announces no length is passed on', async () => {
+  const model = await modelServer();
+  const app = passThroughRouter({ upstream: model.upstream, paths: ['POST /v1/audio/translations'] });
+  const server = createHttp2Server((req, res) => app(req as never, res as never, () => res.writeHead(404).end()));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const session = connect(`http://127.0.0.1:${port}`);
+  closers.push(async () => {
+    session.close();
+    server.close();
+  });
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': '/v1/audio/translations',
+    'content-type': 'multipart/form-data; boundary=b',
+  });
+  stream.write('--b\r\n');
+  stream.end('all of it');
+  await buffer(stream);
+  expect(model.received.map(({ body }) => String(body))).toEqual(['--b\r\nall of it']);
 });

@@ -149,6 +149,25 @@ describe('recordTurn', () => {
     expect([shown, store.puts.map(textIn)]).toEqual([text, [TEXT]]);
   });
 
+  it('[X-02] keeps these items once and in their order', async () => {
+    const [item] = responseOf(TEXT).output as readonly JsonObject[];
+    const second = { ...item, id: 'msg_second' };
+    const done = (index: number, each: unknown) => ({
+      type: 'response.output_item.done',
+      output_index: index,
+      item: each,
+    });
+    const last = { type: 'response.completed', response: { ...responseOf(TEXT), output: [] } };
+    const events = [done(1, second), done(0, item), done(1, second), last];
+    const text = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+    const store = watchedStore();
+    const handler: Step = (_req, res) => void res.writeHead(200, SSE).end(text);
+    await withHost([recordTurn({ store }) as Step, handler], async ({ post }) =>
+      (await post({ ...REQUESTED, stream: true })).text(),
+    );
+    expect(store.puts.map(({ output }) => output.map(({ id }) => id))).toEqual([[item?.id, 'msg_second']]);
+  });
+
   it('[X-02] passes what a handler wrote that uses its buffer again for the next write', async () => {
     const whole = JSON.stringify(responseOf('one after another'));
     const store = watchedStore();

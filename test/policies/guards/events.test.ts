@@ -508,13 +508,11 @@ describe('the end of a text that a guard holds back', () => {
     expect([texts.join(''), isLast]).toEqual(['Write to [EMAIL] now', true]);
   });
 
-  it('[G-05] stays held back where another item ends', async () => {
+  it.each([
+    ['item', { type: 'response.output_item.done', output_index: 1, item: { type: 'message', id: 'n', content: [] } }],
+    ['summary', { type: 'response.reasoning_summary_part.done', output_index: 0, summary_index: 0, part: {} }],
+  ])('[G-05] stays held back where another %s ends', async (_, done) => {
     const answer = new ResponseAnswer(guards);
-    const done = {
-      type: 'response.output_item.done',
-      output_index: 1,
-      item: { type: 'message', id: 'n', content: [] },
-    };
     const half = { ...delta, delta: 'bob@exam' };
     const passed: string[] = [];
     for (const event of [half, done, { ...delta, delta: 'ple.com!' }])

@@ -109,10 +109,10 @@ function hasCalls(delta: JsonObject): boolean {
   return Boolean(delta.tool_calls || delta.function_call);
 }
 
-/** Whether one of the deltas is such, without a list of them: every chunk is looked at. */
-function someDelta({ choices }: JsonObject, isSuch: (delta: JsonObject) => boolean): boolean {
+/** Whether one of the deltas matches, without a list of them: every chunk is looked at. */
+function someDelta({ choices }: JsonObject, matches: (delta: JsonObject) => boolean): boolean {
   if (!Array.isArray(choices)) return false;
-  for (const choice of choices) if (isRecord(choice) && isRecord(choice.delta) && isSuch(choice.delta)) return true;
+  for (const choice of choices) if (isRecord(choice) && isRecord(choice.delta) && matches(choice.delta)) return true;
   return false;
 }
 

@@ -49,7 +49,13 @@ export function wholeCompletion(
     ...(call && isLegacy ? { function_call: { name: call.name, arguments: call.arguments } } : {}),
     ...(call && !isLegacy ? { tool_calls: share.calls.map(callMessage) } : {}),
   };
-  const sureness = Object.keys(logprobs).length > 0 ? { logprobs } : {};
-  const choice = { ...first, index: 0, message, ...sureness, finish_reason: closingReason(answer, share, isLegacy) };
+  const logprobsField = Object.keys(logprobs).length > 0 ? { logprobs } : {};
+  const choice = {
+    ...first,
+    index: 0,
+    message,
+    ...logprobsField,
+    finish_reason: closingReason(answer, share, isLegacy),
+  };
   return { ...base, ...head, choices: [choice], ...(usage ? { usage } : {}) };
 }

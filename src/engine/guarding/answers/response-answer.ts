@@ -106,10 +106,12 @@ export class ResponseAnswer extends AnswerReader {
 }
 
 /** Whether the event ends the text of this delta: that of its part, of its item, or of the response. */
-function isOver(delta: JsonObject, { type, output_index: index, content_index: content }: JsonObject): boolean {
+function isOver(delta: JsonObject, event: JsonObject): boolean {
+  const { type } = event;
   if (ENDS.has(type)) return true;
   if (!String(type).endsWith('_part.done') && type !== 'response.output_item.done') return false;
-  return delta.output_index === index && (content === undefined || delta.content_index === content);
+  const isPartOf = (index: string) => event[index] === undefined || delta[index] === event[index];
+  return delta.output_index === event.output_index && isPartOf('content_index') && isPartOf('summary_index');
 }
 
 const ENDS: ReadonlySet<unknown> = new Set([

@@ -1,4 +1,4 @@
-/** A form, or any body that is not JSON, which goes on as it arrives. */
+/** A body that is not JSON, such as a form, which goes on as it arrives. */
 import { Readable } from 'node:stream';
 import { bodyErrors } from '../../server/requests/json-body.ts';
 import type { NodeRequest } from './node-request.ts';
@@ -10,7 +10,7 @@ const FIRST_FORM_HEAD = 256;
 const MAX_HEAD_PIECES = 256;
 
 /** The model that stands at the beginning of a form, empty if none does, and the whole body. Rejects if the client leaves before. */
-export async function readFormHead(
+export async function readBodyHead(
   req: NodeRequest,
   type: string,
 ): Promise<{ readonly model: string; readonly content: Readable }> {
