@@ -20,11 +20,13 @@ process.on('message', (job) => {
 process.once('disconnect', () => process.exit());
 
 /**
- * Sends each of `bodies` in turn, so many `turns` over so many `connections`, which open over `spreadMs`. Returns how many answers were complete, and
+ * Sends each of `bodies` in turn, so many `turns` over so many `connections` of so many `tenants`, which open over `spreadMs`. Returns how many answers were complete, and
  * the times to their first byte, first stamped delta and end, and of stamps on their way, in milliseconds.
  */
-async function ask({ connections, turns, bodies, spreadMs = 0, ...where }) {
-  const requests = bodies.map((body) => requestOf(where, body));
+async function ask({ connections, turns, bodies, tenants = 1, spreadMs = 0, ...where }) {
+  const requestsOf = Array.from({ length: tenants }, (_, tenant) =>
+    bodies.map((body) => requestOf(where, body, tenant)),
+  );
   const seen = { answers: 0, failed: 0, firstByte: [], firstDelta: [], whole: [], delay: [] };
   let left = turns;
 
@@ -33,7 +35,8 @@ async function ask({ connections, turns, bodies, spreadMs = 0, ...where }) {
     let socket = await open(where);
     while (left > 0 && seen.failed < MOST_FAILURES) {
       left -= 1;
-      for (const request of requests) if (!(await exchange(socket, request, seen))) socket = await open(where);
+      for (const request of requestsOf[index % tenants])
+        if (!(await exchange(socket, request, seen))) socket = await open(where);
     }
     socket.destroy();
   }
@@ -49,9 +52,9 @@ function quantiles(times) {
   return { p50: at(0.5), p99: at(0.99) };
 }
 
-function requestOf({ path }, body) {
+function requestOf({ path }, body, tenant = 0) {
   const text = JSON.stringify(body);
-  const head = `POST ${path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer bench\r\ncontent-type: application/json`;
+  const head = `POST ${path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer bench-${tenant}\r\ncontent-type: application/json`;
   return Buffer.from(`${head}\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
 }
 

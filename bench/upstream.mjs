@@ -161,5 +161,6 @@ const server = createServer((socket) => {
   });
 });
 
-server.listen(Number(process.argv[2] ?? 0), '127.0.0.1', () => process.send?.({ port: server.address().port }));
+const address = { port: Number(process.argv[2] ?? 0), host: '127.0.0.1', backlog: 4096 };
+server.listen(address, () => process.send?.({ port: server.address().port }));
 process.once('disconnect', () => process.exit());

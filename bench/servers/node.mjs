@@ -12,7 +12,7 @@ serve(async (port) => {
   const { chatCompletionsUpstream, responsesRouter } = await import('express-open-responses');
   const { default: express } = await import('express');
   const upstream = chatCompletionsUpstream({ baseURL: `http://127.0.0.1:${port}/v1`, apiKey: name, retries: 0 });
-  const kept = { ...(await openers[database]()), secret: 'a key for the bench', scope: () => 'bench' };
+  const kept = { ...(await openers[database]()), secret: 'a key for the bench' };
   return createServer(express().use('/v1', responsesRouter({ upstream, logger: false, ...kept })));
 });
 

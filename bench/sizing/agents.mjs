@@ -11,6 +11,8 @@ import { shown, table } from './figures.mjs';
 const CONVERSATIONS = 10_000;
 const PROCESSES = [1, 2, 4];
 const DATABASES = { Redis: 'redis', PostgreSQL: 'postgres' };
+/** The API keys of the clients: one tenant may follow 1,000 responses of a process, and no more. */
+const TENANTS = 100;
 /** Two files for a stream, and some for everything else. */
 const OTHER_FILES = 200;
 
@@ -18,7 +20,7 @@ const OTHER_FILES = 200;
 const IDLE_MS = 5000;
 
 /** Many that say little: their memory, and how many a machine holds. */
-const OPEN = { plan: 'paced:12:5000', deltas: 12, spreadMs: 20_000, looksAfterMs: 35_000 };
+const OPEN = { plan: 'paced:16:5000', deltas: 16, spreadMs: 45_000, looksAfterMs: 60_000 };
 const OPEN_QUICK = { plan: 'paced:3:1000', deltas: 3, spreadMs: 500, looksAfterMs: 1500 };
 /** Fewer at the pace of a model, thirty tokens a second: what a second of a stream costs. */
 const PACE = { plan: 'paced:300:33', deltas: 300, spreadMs: 2000, looksAfterMs: 5000, seconds: 300 * 0.033 };
@@ -44,7 +46,17 @@ async function measured({ start }, { database, name, count, processes, isBackgro
     Promise.all(
       nodes.map(({ host, port, path }, index) =>
         answerOf(clients[index], {
-          ...{ kind: 'ask', host, port, path, connections, turns: connections, bodies: bodies(plan), spreadMs },
+          ...{
+            kind: 'ask',
+            host,
+            port,
+            path,
+            connections,
+            turns: connections,
+            bodies: bodies(plan),
+            tenants: TENANTS,
+            spreadMs,
+          },
         }),
       ),
     );

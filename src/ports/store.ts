@@ -339,7 +339,11 @@ export async function fromStore<T>(run: () => MaybePromise<T>): Promise<T> {
     const answer = run();
     return isPromise(answer) ? await answer : answer;
   } catch (cause) {
-    if (cause instanceof ApiError) throw cause;
-    throw new ApiError('store_error', 'The store of responses failed.', { cause });
+    throw storeFailure(cause);
   }
+}
+
+/** What a store threw, as an error of the API. */
+export function storeFailure(cause: unknown): ApiError {
+  return cause instanceof ApiError ? cause : new ApiError('store_error', 'The store of responses failed.', { cause });
 }

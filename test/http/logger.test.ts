@@ -257,7 +257,7 @@ describe('a line', () => {
       ['warn', 'hooks.onRequest threw, which affected no request.'],
       [
         'error',
-        `The store of responses failed. Check that the store is running and that this process may write to it. ${SEE}#store_error.`,
+        `The store of responses, or the queue of those in the background, failed. Check that its database is running and not overloaded, and that this process may write to it. ${SEE}#store_error.`,
       ],
     ]);
     expect(JSON.stringify(lines)).not.toContain('my-secret-prompt');

@@ -46,7 +46,7 @@ const line = (text: string, advice: string, code: string) =>
   `ExpressOpenResponsesWarning: ${text} Request: <id>. ${advice} See express-open-responses/docs/errors.md#${code}.`;
 const STORE_FAILED = line(
   'store_error (status 500): The store of responses failed. Cause: Error: disk full.',
-  'Check that the store is running and that this process may write to it.',
+  'Check that its database is running and not overloaded, and that this process may write to it.',
   'store_error',
 );
 const hostOf = (url: string) => new URL(url).host;

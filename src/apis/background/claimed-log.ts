@@ -4,7 +4,7 @@ import { endRunning, toStoredTurn } from '../../engine/history/keep-turn.ts';
 import { failedEnd, type ResumedResponse, storedEnd } from '../../engine/turn/checkpoint.ts';
 import type { EventLog } from '../../ports/background/event-log.ts';
 import type { Limits } from '../../ports/limits.ts';
-import { type ResponseStore, type StoredResponse, storedVersion } from '../../ports/store.ts';
+import { fromStore, type ResponseStore, type StoredResponse, storedVersion, storeFailure } from '../../ports/store.ts';
 import { isStoreError } from '../../ports/store-error.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { IncompleteReason, TurnEnd, TurnEvent, Usage } from '../../protocol/events.ts';
@@ -48,7 +48,7 @@ export async function claimLog(log: EventLog, owned: StoredResponse): Promise<Cl
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof ApiError || isStoreError(error, 'unreadable_log'))
       return UNREADABLE;
-    throw error;
+    throw storeFailure(error);
   }
 }
 
@@ -56,7 +56,8 @@ const UNREADABLE = 'Its events cannot be read.';
 
 /** Writes the state alone; returns whether the log still is this process's. */
 export async function appendState(log: EventLog, { stored, next, state }: OwnedLog): Promise<boolean> {
-  return log.append(stored, { epoch: storedVersion(stored), from: next, events: [], state: JSON.stringify(state) });
+  const append = { epoch: storedVersion(stored), from: next, events: [], state: JSON.stringify(state) };
+  return fromStore(() => log.append(stored, append));
 }
 
 /** What ending a log needs of the host's options. */
@@ -86,7 +87,7 @@ export async function failResponse(
 
 /** Ends the log of a response that has ended, with the events that its process could not write. */
 export async function endClaimedLog(log: EventLog, stored: StoredResponse, settings: LogEndSettings): Promise<'ended'> {
-  const [head] = await log.heads([stored]);
+  const [head] = await fromStore(() => log.heads([stored]));
   // The log is ahead of the response if an earlier attempt claimed it, and failed then.
   const owned = { ...stored, version: Math.max(storedVersion(stored), head?.epoch ?? 0) + 1 };
   const logged = await claimLog(log, owned);
@@ -106,8 +107,8 @@ async function appendEnd(
   const epoch = storedVersion(owned);
   const end = { epoch, from: logged.next, events: texts, state: JSON.stringify(logged.state), endsUntil };
   // What cannot be read takes no events, but its followers must not wait for any.
-  if (logged === NOTHING_LOGGED) await log.end(owned, epoch + 1, endsUntil);
-  else await log.append(owned, end);
+  if (logged === NOTHING_LOGGED) await fromStore(() => log.end(owned, epoch + 1, endsUntil));
+  else await fromStore(() => log.append(owned, end));
 }
 
 /** The events that end a stream as the stored response has ended; a cancelled one has none. */

@@ -17,6 +17,7 @@ import {
   replaceVersion,
   type StoredResponse,
   storedVersion,
+  storeFailure,
   storeKey,
 } from '../../ports/store.ts';
 import { ApiError, toApiError } from '../../protocol/errors.ts';
@@ -85,14 +86,19 @@ export class RunWorker implements BackgroundWorker {
       return await this.takeOver(key, signal);
     } catch (error) {
       if (signal.aborted) return 'released';
-      this.onError(error, key);
+      this.report(error, key);
       // The store failed, or this process takes nothing more: another one may succeed, but not at once.
       await pause(RETRY_MS, undefined, { signal, ref: false }).catch(() => {});
       return 'released';
     }
   }
 
-  onError(error: unknown, key?: ResponseKey): void {
+  /** Receives what the engine's database and the event log throw. */
+  onError(error: unknown): void {
+    this.report(storeFailure(error));
+  }
+
+  private report(error: unknown, key?: ResponseKey): void {
     const about = { requestId: 'background', ...(key && { scope: key.scope, responseId: key.id }) };
     notify(this.parts.settings.hooks, 'onError', toApiError(error), about);
   }
@@ -103,7 +109,7 @@ export class RunWorker implements BackgroundWorker {
     const { log } = watch;
     const stored = await fromStore(() => settings.store.get(key));
     if (!stored) {
-      await log.delete(key);
+      await fromStore(() => log.delete(key));
       return 'ended';
     }
     if (!isRunning(stored)) return endClaimedLog(log, stored, settings);
@@ -159,7 +165,7 @@ export class RunWorker implements BackgroundWorker {
       }
       // Another process may do what this one could not.
       if (error instanceof ApiError && ELSEWHERE.has(error.code)) throw error;
-      this.onError(error, stored);
+      this.report(error, stored);
       const why = error instanceof ApiError ? error.message : 'Its request cannot be read.';
       return failResponse(watch.log, stored, owned, { why, settings });
     }

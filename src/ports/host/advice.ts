@@ -14,8 +14,8 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
     advice: 'Look at the cause: a function of your own threw, or this package has a bug; please report it.',
   },
   store_error: {
-    what: 'The store of responses failed.',
-    advice: 'Check that the store is running and that this process may write to it.',
+    what: 'The store of responses, or the queue of those in the background, failed.',
+    advice: 'Check that its database is running and not overloaded, and that this process may write to it.',
   },
   budget_unavailable: {
     what: 'A budget could not be read or charged.',

@@ -1,7 +1,11 @@
 /** Limits the time that a call of the host's own parts may take. */
 import { isPromise } from '../../protocol/record.ts';
 
-/** The result; rejects with an `Error` if it takes longer. A synchronous answer costs no timer. */
+class TimeoutError extends Error {
+  override readonly name = 'TimeoutError';
+}
+
+/** The result; rejects with a `TimeoutError` if it takes longer. A synchronous answer costs no timer. */
 export function withTimeout<Value>(answer: Promise<Value>, timeoutMs: number, late: () => string): Promise<Value>;
 export function withTimeout<Value>(
   answer: Value | Promise<Value>,
@@ -15,7 +19,7 @@ export function withTimeout<Value>(
 ): Value | Promise<Value> {
   if (!isPromise(answer)) return answer;
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(late())), timeoutMs);
+    const timer = setTimeout(() => reject(new TimeoutError(late())), timeoutMs);
     // The host's promise may be one that only has `then`.
     Promise.resolve(answer)
       .then(resolve, reject)

@@ -996,6 +996,22 @@ describe('a response on another process', () => {
     expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
   });
 
+  it('[S-18] names the store where its log fails as it is taken over, and is offered again', async () => {
+    const one = await join();
+    if (!store?.events) throw new Error('No log.');
+    const cause = new Error('The connection was lost.');
+    const claim = () => Promise.reject(cause);
+    const reported: unknown[] = [];
+    await join({
+      store: { ...store, events: { ...store.events, claim } },
+      hooks: { onError: (error) => reported.push(error) },
+    });
+    model.reply({ body: textStream('Hello'), stallAfterBytes: 1e6 });
+    const id = await begun(one);
+    expect(await queue.hand(1, keyOf(id)).outcome).toBe('released');
+    expect(reported).toMatchObject([{ code: 'store_error', cause }]);
+  });
+
   it('[S-18] says of events that they are no longer kept', async () => {
     const one = await join({ limits: { turns: { eventsTtlMs: 1 } } });
     model.reply({ body: textStream('Hello') });

@@ -50,6 +50,9 @@ const SCHEMA = 'bullmq';
 /** One of them listens for new jobs. */
 const CONNECTIONS = 4;
 const INSUFFICIENT_PRIVILEGE = '42501';
+const DEADLOCK = '40P01';
+/** How often a statement is sent that PostgreSQL undoes to end a deadlock. */
+const MOST_DEADLOCKS = 5;
 
 /** Sessions over pools of the engine's own, with the class and the options of the host's. */
 export function postgresLink(host: BullmqPool, settings: QueueSettings): Link {
@@ -75,7 +78,7 @@ function createOwnPool(host: BullmqPool): OwnPool {
   const Pool = host.constructor as new (options: object) => OwnPool;
   const { password, options: startup } = host.options as { readonly password?: unknown; readonly options?: unknown };
   const searchPath = `-c search_path=${SCHEMA}`;
-  return new Pool({
+  return new (withoutDeadlocks(Pool))({
     ...host.options,
     ...(password === undefined ? {} : { password }),
     options: typeof startup === 'string' ? `${startup} ${searchPath}` : searchPath,
@@ -84,6 +87,21 @@ function createOwnPool(host: BullmqPool): OwnPool {
     // Without it, a listening connection that was cut off silently would wait for ever.
     keepAlive: true,
   });
+}
+
+/** BullMQ's statements are transactions of their own: one that was undone has changed nothing, and may be sent again. */
+function withoutDeadlocks(Pool: new (options: object) => OwnPool): new (options: object) => OwnPool {
+  return class extends Pool {
+    override async query(text: string, values?: unknown[]) {
+      for (let count = 1; ; count += 1) {
+        try {
+          return await super.query(text, values);
+        } catch (error) {
+          if (!isRecord(error) || error.code !== DEADLOCK || count === MOST_DEADLOCKS) throw error;
+        }
+      }
+    }
+  };
 }
 
 async function openPostgresSession(pool: OwnPool, settings: QueueSettings, opening: Opening): Promise<Session> {
