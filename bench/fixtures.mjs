@@ -106,14 +106,19 @@ export function argumentsOf(bytes) {
   return JSON.stringify({ text: echoed(bytes) });
 }
 
-function pieces(bytes) {
-  return argumentsOf(bytes).match(/[\s\S]{1,32}/g) ?? [];
+function pieces(argumentsText) {
+  return argumentsText.match(/[\s\S]{1,32}/g) ?? [];
 }
 
 /** A call of the tool `echo`, as a model makes it; its arguments are about `bytes` long. */
 export function toolCall(bytes) {
-  const name = { index: 0, id: 'call_bench', type: 'function', function: { name: 'echo', arguments: '' } };
-  const parts = pieces(bytes);
+  return callOf('echo', argumentsOf(bytes));
+}
+
+/** A call of this tool with these arguments, as JSON text. */
+export function callOf(tool, argumentsText) {
+  const name = { index: 0, id: 'call_bench', type: 'function', function: { name: tool, arguments: '' } };
+  const parts = pieces(argumentsText);
   return [
     chunk({ role: 'assistant', content: null, tool_calls: [name] }),
     ...parts.map((piece) => chunk({ tool_calls: [{ index: 0, function: { arguments: piece } }] })),
@@ -148,6 +153,6 @@ export function expected(name) {
   const { kind, first } = planOf(name);
   if (kind === 'embeddings') return { text: String(first), calls: [], usage: undefined };
   const answered = (words, calls, output) => ({ text: words, calls, usage: { input: PROMPT_TOKENS, output } });
-  if (kind === 'arguments') return answered('', [argumentsOf(first)], pieces(first).length);
+  if (kind === 'arguments') return answered('', [argumentsOf(first)], pieces(argumentsOf(first)).length);
   return answered(text(first), [], first);
 }

@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import {
   AFTER_TOOL,
   answer,
+  callOf,
   completion,
   delta,
   echoed,
@@ -114,6 +115,21 @@ function count(socket, body) {
   socket.write(whole([delta(String(messages)), ...answer({ deltas: 0 }).slice(1)]));
 }
 
+/** The hosted tools that a plan of the same name calls, and with what. */
+const HOSTED = {
+  search: ['file_search', { queries: ['the quick brown fox'] }],
+  shell: ['shell', { commands: ['echo fox > fox.txt && cat fox.txt'] }],
+  python: ['code_interpreter', { code: 'print(6 * 7)' }],
+  agents: ['spawn_agent', { task_name: 'reader', message: 'Read.' }],
+};
+
+/** Calls the tool once; an agent that was begun answers at once. */
+function callHosted(socket, { kind }, body) {
+  const isBegun = body.includes('"tool_call_id"') || body.includes('/root/reader');
+  const [tool, given] = HOSTED[kind];
+  socket.write(isBegun ? bytesOf(`burst:${AFTER_TOOL}`) : whole(callOf(tool, JSON.stringify(given))));
+}
+
 const KINDS = {
   paced: pace,
   stamped: stamp,
@@ -121,6 +137,7 @@ const KINDS = {
   flood,
   idle: (socket) => socket.write(STREAM_HEAD + chunked(answer({ deltas: 1 })[1])),
   messages: (socket, _plan, body) => count(socket, body),
+  ...Object.fromEntries(Object.keys(HOSTED).map((kind) => [kind, callHosted])),
 };
 
 function reply(socket, name, body) {

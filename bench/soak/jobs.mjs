@@ -2,24 +2,10 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
+import { COMPLETED, expect, expectEnd, stream, upload } from './answers.mjs';
 
 const MESSAGE = [{ role: 'user', content: 'Hi' }];
 
-/** Throws unless the status is this one. */
-function expect({ status, text }, wanted = 200) {
-  if (status !== wanted) throw new Error(`status ${status}: ${text.slice(0, 200)}`);
-  return text;
-}
-
-/** Throws unless the stream has its regular end. */
-function expectEnd(answer, end) {
-  const text = expect(answer);
-  if (!text.slice(-20_000).includes(end)) throw new Error(`The stream does not end with ${end}: ${text.slice(-300)}`);
-  return text;
-}
-
-const stream = (plan, more = {}) => ({ model: plan, stream: true, input: 'Mail a@example.com', ...more });
-const COMPLETED = 'event: response.completed';
 const idIn = (text) => /"id":"(resp_\w+)"/.exec(text)?.[1];
 
 /** By name, for a mount; `any` is every mount that stores responses. */
@@ -78,11 +64,7 @@ export const JOBS = {
     expect(await ask(`${base}/responses/${id}/cancel`, {}));
   },
   async file({ ask }) {
-    const part = (name, value, more = '') =>
-      `--b\r\ncontent-disposition: form-data; name="${name}"${more}\r\n\r\n${value}\r\n`;
-    const form = `${part('purpose', 'user_data')}${part('file', 'Hello.'.repeat(500), '; filename="a.txt"')}--b--\r\n`;
-    const headers = { 'content-type': 'multipart/form-data; boundary=b' };
-    const { id } = JSON.parse(expect(await ask('/memory/v1/files', form, { headers })));
+    const id = await upload(ask, '/memory/v1', { purpose: 'user_data', text: 'Hello.'.repeat(500) });
     expect(await ask(`/memory/v1/files/${id}/content`, undefined, { method: 'GET' }));
     expect(await ask(`/memory/v1/files/${id}`, undefined, { method: 'DELETE' }));
   },

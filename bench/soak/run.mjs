@@ -9,6 +9,7 @@ import { answerOf, processes } from '../processes.mjs';
 import { startDatabase } from '../stores/openers.mjs';
 import { soakClient } from './client.mjs';
 import { JOBS } from './jobs.mjs';
+import { PRODUCT_JOBS, RARE_JOBS } from './product-jobs.mjs';
 import { verdictOn } from './verdict.mjs';
 
 const { values } = parseArgs({
@@ -22,6 +23,9 @@ const CLIENTS = 24;
 const ROUND_MS = Math.min(10_000, (minutes * 60_000) / 90);
 /** The pause before a sample, in milliseconds, in which closed connections end. */
 const REST_MS = 300;
+/** The part of the jobs that are over what stands beside the models, and the part of these that are rare. */
+const PRODUCT_SHARE = 0.3;
+const RARE_SHARE = 0.01;
 /** How often the servers of the stores are restarted in a run. */
 const RESTARTS = 3;
 
@@ -78,8 +82,10 @@ async function found(name) {
 
 async function work() {
   for (const until = performance.now() + ROUND_MS; performance.now() < until; ) {
-    const [name, job] = pick(Object.entries(JOBS));
-    const mount = pick(mounts);
+    const isProduct = random() < PRODUCT_SHARE;
+    const jobs = isProduct ? (random() < RARE_SHARE ? RARE_JOBS : PRODUCT_JOBS) : JOBS;
+    const [name, job] = pick(Object.entries(jobs));
+    const mount = isProduct ? 'product' : pick(mounts);
     const tools = `/${pick(['memory', 'sqlite', 'stdio'])}/v1`;
     count(done, name);
     await job({ ...client, base: `/${mount}/v1`, tools }).catch((error) => {

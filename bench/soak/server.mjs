@@ -18,6 +18,7 @@ import { createInspector } from 'express-open-responses/inspector';
 import { mcpTools } from 'express-open-responses/mcp';
 import { balanced } from 'express-open-responses/routing';
 import { attachResponsesWebSocket } from 'express-open-responses/websocket';
+import { productRouter } from './product.mjs';
 
 const [, , modelPort, mcpPort, redisUrl, postgresUrl] = process.argv;
 const require = createRequire(import.meta.url);
@@ -69,6 +70,7 @@ for (const [name, own] of Object.entries(mounts)) {
 // As many uploads as there are clients, all of which are one tenant.
 const files = { files: diskFiles({ folder: join(folder, 'files') }), quota: { uploads: 64 } };
 app.use('/memory/v1', filesRouter({ ...files, logger: false }));
+app.use('/product/v1', await productRouter({ options: inspector.observe(options), folder, kept: KEPT, faults }));
 app.use('/inspect', inspector.router);
 const server = createServer(app);
 server.keepAliveTimeout = 0;

@@ -206,7 +206,7 @@ describeWith(findProgram('bwrap'), 'bubblewrap')('[E-02] a hostile command', () 
       ).toMatch(/No space|too large/);
       expect(
         await survives("rm -rf /mnt/data/* /tmp/*; python3 -c \"for i in range(10**7): open(f'f{i}', 'w').close()\""),
-      ).toMatch(/files; its container is gone|No space|undefined/);
+      ).toMatch(/files; its container is gone/);
     },
     PATIENCE,
   );

@@ -1,5 +1,5 @@
 /** Monitors the memory and threads of processes, and their files in memory, if the system reports them. */
-import { readFileSync, statfsSync } from 'node:fs';
+import { readFileSync, statfsSync, statSync } from 'node:fs';
 
 const EVERY_MS = 50;
 
@@ -36,7 +36,7 @@ export function watchProcesses(
       threads += Number(/^Threads:\s+(\d+)/m.exec(status)?.[1] ?? 0);
     }
     const { inodes } = limits;
-    const files = inodes && ids[0] !== undefined ? usedInodes(`/proc/${ids[0]}/root${inodes.path}`) : 0;
+    const files = inodes && ids[0] !== undefined ? filesOf(ids[0], inodes.path) : 0;
     const isFull = inodes !== undefined && files > inodes.most;
     if (memoryBytes <= limits.memoryBytes && threads <= limits.threads && !isFull) return;
     clearInterval(timer);
@@ -46,10 +46,13 @@ export function watchProcesses(
   return () => clearInterval(timer);
 }
 
-function usedInodes(path: string): number {
+/** The files on the process's own file system at this path. Until its sandbox is built it still has the host's, whose files are not its. */
+function filesOf(id: number, path: string): number {
+  const own = `/proc/${id}/root${path}`;
   try {
-    const { files, ffree } = statfsSync(path);
-    return files - ffree;
+    const isHosts = statSync(own).dev === statSync(path, { throwIfNoEntry: false })?.dev;
+    const { files, ffree } = statfsSync(own);
+    return isHosts ? 0 : files - ffree;
   } catch {
     // It has ended in between.
     return 0;
