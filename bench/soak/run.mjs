@@ -65,7 +65,7 @@ while (performance.now() < endAt) {
   await Promise.all([...Array.from({ length: CLIENTS }, work), ...(isRestart ? [restartDatabases()] : [])]);
   await sleep(REST_MS);
   const sample = await answerOf(child, 'sample');
-  for (const fault of sample.faults) count(unexpected, fault);
+  for (const fault of sample.faults) complain(fault);
   samples.push({ ...sample, requests: client.counted.requests });
 }
 report();
@@ -90,7 +90,7 @@ async function work() {
     count(done, name);
     await job({ ...client, base: `/${mount}/v1`, tools }).catch((error) => {
       // While its database is down, a request fails or its stream ends.
-      if (!away.has(mount)) count(unexpected, `${name} at ${mount}: ${error.message}`);
+      if (!away.has(mount)) complain(`${name} at ${mount}: ${error.message}`);
     });
   }
 }
@@ -107,6 +107,12 @@ async function restartDatabases() {
   }
   // Requests that began meanwhile end within the round.
   setTimeout(() => away.clear(), 3000);
+}
+
+/** Counts what is wrong, and says it at once: a long run ends late. */
+function complain(what) {
+  if (!unexpected.has(what)) console.error(`${new Date().toLocaleTimeString('en')}: ${what}`);
+  count(unexpected, what);
 }
 
 function report() {
