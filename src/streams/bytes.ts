@@ -56,9 +56,10 @@ export function streamBytes(body: Readable): Bytes {
   };
 }
 
-/** The text of a whole body. Rejects with `upstream_error` past so many bytes. */
+/** The text of a whole body, without a byte order mark. Rejects with `upstream_error` past so many bytes. */
 export async function readWhole(body: Bytes, maxBytes = MAX_WHOLE_BYTES): Promise<string> {
-  return (await readBytes(body, maxBytes)).toString('utf8');
+  const text = (await readBytes(body, maxBytes)).toString('utf8');
+  return text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 
 /** A whole body. Rejects with `upstream_error` past so many bytes. */
