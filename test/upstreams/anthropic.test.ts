@@ -219,6 +219,18 @@ describe('what is in an answer', () => {
     ]);
   });
 
+  it('[X-07] [P-08] is whole where its blocks never start', async () => {
+    await start();
+    const starts = /event: content_block_start\n.+\n\n/g;
+    const frames = [thinkingBlock(0, 'Hm.', 'c2ln'), textBlock(1, 'Hel', 'lo')];
+    app.fake.reply(streamOf(messagesStream(frames).replaceAll(starts, '')));
+    const { output } = (await askForStream(app.url)).response;
+    expect(output).toMatchObject([
+      { type: 'reasoning', summary: [{ text: 'Hm.' }], encrypted_content: expect.any(String) },
+      { type: 'message', content: [{ text: 'Hello' }] },
+    ]);
+  });
+
   it('[X-07] [S-09] cites the web with the place in the text, and no documents', async () => {
     await start();
     const web = { type: 'web_search_result_location', url: 'https://example.com/a', title: 'A', cited_text: '…' };

@@ -60,6 +60,7 @@ export class MessagesDecoder {
         this.beginBlock(indexIn(event) ?? 0);
         return this.blocks.start(indexIn(event), event.content_block, events);
       case 'content_block_delta':
+        this.beginUnstarted(event, events);
         return this.blocks.add(indexIn(event), event.delta, events);
       case 'content_block_stop':
         return this.blocks.stop(indexIn(event), events);
@@ -122,6 +123,16 @@ export class MessagesDecoder {
     this.message.highest = Math.max(this.message.highest, index);
   }
 
+  /** Some servers do not start the block that their first deltas belong to. */
+  private beginUnstarted(event: JsonObject, events: ModelEvent[]): void {
+    const index = indexIn(event) ?? 0;
+    if (index !== (this.message?.highest ?? -1) + 1 || !isRecord(event.delta)) return;
+    const block = UNSTARTED.get(event.delta.type);
+    if (!block) return;
+    this.beginBlock(index);
+    this.blocks.start(indexIn(event), block, events);
+  }
+
   private takeMessage(message: unknown, events: ModelEvent[]): void {
     if (!isRecord(message)) return;
     const info = modelInfo(message.model, undefined);
@@ -146,6 +157,12 @@ export class MessagesDecoder {
 }
 
 const PAUSE = 'pause_turn';
+
+/** The block that a delta of this type belongs to, as it starts. */
+const UNSTARTED: ReadonlyMap<unknown, JsonObject> = new Map([
+  ['text_delta', { type: 'text', text: '' }],
+  ['thinking_delta', { type: 'thinking', thinking: '', signature: '' }],
+]);
 
 /** The reader, of whose blocks a copy is kept. */
 function recordBlocks(blocks: BlockReader, keptContent: KeptContent): BlockReader {
