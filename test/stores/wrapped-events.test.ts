@@ -96,7 +96,7 @@ describe('a store as a router wraps it', () => {
     };
     const answers = answersOf(eventsOf(wrapped({ ...memoryStore(), events: silent }, 20)));
     const failures = await Promise.all(answers.map((call) => Promise.resolve(call()).catch(String)));
-    expect(new Set(failures)).toEqual(new Set(["Error: The store 'memory' did not answer within 20 ms."]));
+    expect(new Set(failures)).toEqual(new Set(["TimeoutError: The store 'memory' did not answer within 20 ms."]));
   });
 
   it('[F-08] keeps and finds no event log for a request with a cookie alone', async () => {
