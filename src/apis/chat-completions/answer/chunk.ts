@@ -1,5 +1,6 @@
 /** Inspects a single chunk, without merging it with the chunks before it. */
 
+import { isFirstChoice } from '../../../protocol/chat-completions/chunk.ts';
 import { customCallIn } from '../../../protocol/chat-completions/tool-calls.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 
@@ -85,7 +86,7 @@ export function wholePart(chunk: JsonObject): ChunkPart {
 /** The choice of a chunk that has no other. */
 function onlyChoice({ choices }: JsonObject): JsonObject | undefined {
   const choice: unknown = Array.isArray(choices) && choices.length === 1 ? choices[0] : undefined;
-  return isRecord(choice) && (choice.index ?? 0) === 0 ? choice : undefined;
+  return isFirstChoice(choice) ? choice : undefined;
 }
 
 function otherPart(chunk: JsonObject, isOutput: boolean, isEnd: boolean): ChunkPart {

@@ -1,5 +1,6 @@
 /** The completion that a client receives, over any number of model calls, and the chunks that make it up. */
 
+import { firstChoice } from '../../../protocol/chat-completions/chunk.ts';
 import type { OwnFields } from '../../../protocol/chat-completions/own-fields.ts';
 import { type GrownText, wholeText } from '../../../protocol/grown-text.ts';
 import { dataURL } from '../../../protocol/images.ts';
@@ -96,7 +97,7 @@ interface EndedAnswer {
 /** Adds it. */
 export function addAnswer(completion: Completion, { text, fields, whole, usage, cost }: EndedAnswer): void {
   continueFields(completion.fields, withLaterCitations(fields.all(), completion.text.length));
-  const [{ logprobs } = {}] = recordsIn(whole?.choices);
+  const logprobs = whole && firstChoice(whole)?.logprobs;
   if (isRecord(logprobs)) continueFields(completion.logprobs, logprobs);
   completion.text += wholeText(text);
   if (cost !== undefined) completion.cost = (completion.cost ?? 0) + cost;

@@ -1,4 +1,5 @@
 /** What a client has received of a completion, put together to the resource that it would have been without a stream. */
+import { choiceIndex } from '../../../protocol/chat-completions/chunk.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
 import { TEXT_FIELDS } from '../answer/message-fields.ts';
@@ -75,8 +76,8 @@ export class ShownCompletion {
     for (const choice of recordsIn(choices)) this.takeChoice(choice);
   }
 
-  private takeChoice({ index = 0, delta, logprobs, ...rest }: JsonObject): void {
-    const choice = placeIn(this.choices, index, () => ({
+  private takeChoice({ index, delta, logprobs, ...rest }: JsonObject): void {
+    const choice = placeIn(this.choices, choiceIndex({ index }), () => ({
       fields: {},
       message: { role: 'assistant', content: null },
       calls: new Map(),
