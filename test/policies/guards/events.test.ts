@@ -301,11 +301,17 @@ describe('a chat answer', () => {
       expect([/bob@|\[1/.test(text), text.includes('"total_tokens":1')]).toEqual([false, true]);
   });
 
-  it('moves citations with the text, and waits for it', async () => {
-    const citation = (start: number, end: number) => ({
-      type: 'url_citation',
-      url_citation: { url: 'https://a.example', title: 'A', start_index: start, end_index: end },
-    });
+  it.each([
+    [
+      'pages',
+      (start: number, end: number) => ({
+        type: 'url_citation',
+        url_citation: { url: 'https://a.example', title: 'A', start_index: start, end_index: end },
+      }),
+    ],
+    ['files', (index: number) => ({ type: 'file_citation', file_citation: { file_id: 'file_1', index } })],
+    ['files without a member of their own', (index: number) => ({ type: 'file_citation', file_id: 'file_1', index })],
+  ])('moves citations of %s with the text, and waits for it', async (_, citation) => {
     const content = 'Ask bob@example.com - here';
     const annotations = [citation(22, 26)];
     const text = await shown(chunk({ content }), chunk({ annotations }), chunk({}, 'stop'));

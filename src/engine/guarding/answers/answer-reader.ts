@@ -1,6 +1,7 @@
 /** What the answers of all APIs have in common for guards that read another server's bytes: one walk, and texts that grow from event to event. */
 
 import type { MaybePromise } from '../../../ports/store.ts';
+import { moveCitations } from '../../../protocol/annotations.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
 import { isPromise, isRecord, type JsonObject, mapMaybePromise } from '../../../protocol/record.ts';
@@ -151,7 +152,7 @@ export abstract class AnswerReader {
     // A part of the Responses API has a text, and a message of Chat Completions a content.
     const text = before.text ?? before.content;
     if (!Array.isArray(before.annotations) || typeof text !== 'string') return value;
-    return { ...value, annotations: moveCitations(value.annotations, this.trackOf(text) ?? tracks.get(text)) };
+    return { ...value, annotations: shownCitations(this.trackOf(text) ?? tracks.get(text), value.annotations) };
   }
 
   /**
@@ -226,19 +227,9 @@ function setValue(value: JsonObject, steps: Steps, text: string): void {
   (owner as Record<string | number, unknown>)[steps.at(-1) ?? ''] = text;
 }
 
-const CITATION_INDICES = ['start_index', 'end_index'] as const;
-
 /** One citation, or a list of them, where the text that they are about is now. */
-export function moveCitations(citations: unknown, track: Track | undefined): unknown {
-  if (!track) return citations;
-  if (Array.isArray(citations)) return citations.map((each: unknown) => moveCitations(each, track));
-  if (!isRecord(citations)) return citations;
-  if (isRecord(citations.url_citation))
-    return { ...citations, url_citation: moveCitations(citations.url_citation, track) };
-  const moved: Record<string, unknown> = { ...citations };
-  for (const name of citations.type === 'file_citation' ? ['index'] : CITATION_INDICES)
-    if (typeof citations[name] === 'number') moved[name] = track.placeOf(citations[name]);
-  return moved;
+export function shownCitations(track: Track | undefined, citations: unknown): unknown {
+  return track ? moveCitations(citations, (place) => track.placeOf(place)) : citations;
 }
 
 /** What guards do not read, and so may be shown of an answer that is blocked. */

@@ -10,9 +10,9 @@ import {
   AnswerReader,
   followSteps,
   type GrowingText,
-  moveCitations,
   type OpenText,
   type Steps,
+  shownCitations,
 } from './answer-reader.ts';
 
 const DONE = '[DONE]';
@@ -85,7 +85,7 @@ export class ChatAnswer extends AnswerReader {
     const held = this.heldCitations.get(index) ?? [];
     if (content?.holds) this.heldCitations.set(index, held.concat(annotations));
     // The cast: the chunk was parsed for this reader alone.
-    (delta as Record<string, unknown>).annotations = content?.holds ? [] : moveCitations(annotations, content);
+    (delta as Record<string, unknown>).annotations = content?.holds ? [] : shownCitations(content, annotations);
   }
 
   /** What is held back of these choices. */
@@ -98,7 +98,7 @@ export class ChatAnswer extends AnswerReader {
     for (const [choice, citations] of this.heldCitations) {
       if (!isOver(choice)) continue;
       this.heldCitations.delete(choice);
-      const delta = { annotations: moveCitations(citations, this.contents.get(choice)) };
+      const delta = { annotations: shownCitations(this.contents.get(choice), citations) };
       chunks.push(this.chunk([{ index: choice, delta, finish_reason: null }]));
     }
     return chunks;

@@ -2,7 +2,7 @@
 
 import { isRecord, type JsonObject, plainText } from '../../../protocol/record.ts';
 import type { Track } from '../tracks/text-track.ts';
-import { AnswerReader, type GrowingText, moveCitations } from './answer-reader.ts';
+import { AnswerReader, type GrowingText, shownCitations } from './answer-reader.ts';
 
 const DELTA = '.delta';
 const DONE = '.done';
@@ -48,7 +48,7 @@ export class ResponseAnswer extends AnswerReader {
     const guarded = (await this.mapTexts(event)) as JsonObject;
     const track = this.openTexts.get(textKey(event, TEXT))?.track;
     const shown: JsonObject = isRecord(guarded.annotation)
-      ? { ...guarded, annotation: moveCitations(guarded.annotation, track) }
+      ? { ...guarded, annotation: shownCitations(track, guarded.annotation) }
       : guarded;
     if (isRecord(shown.response)) this.response = shown.response;
     if (type === 'response.output_item.done') this.output.push(shown.item);
