@@ -200,7 +200,8 @@ export class ModelAnswer {
     if (this.rules.holdsCalls) {
       this.heldSize += data.length;
       const { outputBytes, eventBytes } = this.rules.limits;
-      if (this.heldSize > outputBytes + eventBytes) throw endlessOutput();
+      const tooMuch = "The model server began a call and wrote more than this server's limit besides.";
+      if (this.heldSize > outputBytes + eventBytes) throw new ApiError('output_too_large', tooMuch);
       // Only the last call can be: the decoder emits a call when any other output follows.
       const last = callEntries(chunk).findLast(
         (entry) => mayBeginCall(entry) || entry.function?.arguments || customCallIn(entry),
@@ -359,9 +360,4 @@ function parsedChunk(data: string): JsonObject {
   if (!chunk) throw new ApiError('upstream_error', 'The model server sent something that is not a JSON object.');
   rememberArguments(chunk, data);
   return chunk;
-}
-
-function endlessOutput(): ApiError {
-  const message = "The model server began a call and wrote more than this server's limit besides.";
-  return new ApiError('output_too_large', message);
 }
