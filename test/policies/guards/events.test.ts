@@ -515,6 +515,24 @@ describe('the end of a text that a guard holds back', () => {
   });
 
   it.each([
+    ['that of the text', { ...delta, type: 'response.output_text.done', delta: undefined, text: TEXT }],
+    ['that of its part', { ...delta, type: 'response.content_part.done', delta: undefined, part: item.content[0] }],
+    ['that of its item', { type: 'response.output_item.done', output_index: 0, item }],
+    ['none', undefined],
+  ])('[G-05] is asked about once, where the event that ends it is %s', async (_, end) => {
+    let asked = 0;
+    const rewriting: Guard = { name: 'rewriting', inspect: () => ({ action: 'replace', text: `Answer ${++asked}.` }) };
+    const answer = new ResponseAnswer(requestGuards({ output: [rewriting] }).guards);
+    const completed = { type: 'response.completed', response: { output: [item] } };
+    const passed: string[] = [];
+    for (const event of [delta, ...(end ? [end] : []), completed])
+      passed.push(...(await answer.event(JSON.stringify(event))));
+    const { response } = JSON.parse(passed.at(-1) ?? '');
+    const streamed = passed.map((each) => JSON.parse(each).delta ?? '').join('');
+    expect([response.output[0].content[0].text, streamed]).toEqual(['Answer 1.', 'Answer 1.']);
+  });
+
+  it.each([
     ['item', { type: 'response.output_item.done', output_index: 1, item: { type: 'message', id: 'n', content: [] } }],
     ['summary', { type: 'response.reasoning_summary_part.done', output_index: 0, summary_index: 0, part: {} }],
   ])('[G-05] stays held back where another %s ends', async (_, done) => {
