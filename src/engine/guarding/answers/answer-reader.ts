@@ -82,14 +82,20 @@ export abstract class AnswerReader {
   }
 
   /** The JSON of a whole answer, or another text. Rejects with `guard_failed`. */
-  async whole(text: string): Promise<string> {
-    const body = jsonIn(text);
+  async whole(text: string, body: unknown = jsonIn(text)): Promise<string> {
+    const isJson = body !== undefined;
+    const guarded = await this.wholeBody(isJson ? body : text);
+    if (this.guards.onlyObserves) return text;
+    return isJson || typeof guarded !== 'string' ? JSON.stringify(guarded) : guarded;
+  }
+
+  /** A whole answer. Rejects with `guard_failed`. */
+  async wholeBody(body: unknown): Promise<unknown> {
     try {
-      const guarded = body === undefined ? await this.guardText(text, '') : JSON.stringify(await this.readWhole(body));
-      return this.guards.onlyObserves ? text : guarded;
+      return await (typeof body === 'string' ? this.guardText(body, '') : this.readWhole(body));
     } catch (error) {
       if (!(error instanceof GuardBlocked)) throw error;
-      return JSON.stringify(this.blockedWhole(isRecord(body) ? unreadFields(body) : {}));
+      return this.blockedWhole(isRecord(body) ? unreadFields(body) : {});
     }
   }
 
