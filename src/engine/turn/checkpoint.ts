@@ -12,7 +12,7 @@ import type {
   Usage,
 } from '../../protocol/events.ts';
 import { originOfItem } from '../../protocol/ids.ts';
-import type { Item, OutputItem } from '../../protocol/items.ts';
+import type { Item, ItemStatus, OutputItem } from '../../protocol/items.ts';
 import { isRecord, plainText } from '../../protocol/record.ts';
 import type { ShownCall } from '../../protocol/tool-calls/kind.ts';
 import { writtenKind } from '../../protocol/tool-calls/kinds.ts';
@@ -25,6 +25,7 @@ import { withContainerFiles, withPages } from './machine/cited-pages.ts';
 import { step } from './machine/machine.ts';
 import {
   copyState,
+  type Draft,
   finishDraft,
   type PendingToolCall,
   plainPlan,
@@ -226,11 +227,7 @@ export function failedEnd(
     const kind = writtenKind(item);
     if (kind) closeItem(draft, index, Object.assign({}, item, kind.item(cutOffCall(item, text), 'incomplete')));
   }
-  // Several agents may have been writing.
-  for (const writing of writings) {
-    draft.writing = writing;
-    closeWriting(draft, 'incomplete');
-  }
+  closeWritings(draft, writings, 'incomplete');
   const { events } = draft;
   const [, end] = step(finishDraft(draft), [{ type: 'fail', error }]);
   return [...events, ...end]
@@ -260,10 +257,28 @@ function ofAgents(begun: readonly Item[]): (event: TurnEvent) => TurnEvent {
   };
 }
 
-/** The same of a turn that ended as it was stored; what was being written is complete, as it is there. */
+/** The same of a turn that ended as it was stored; what was being written and called is complete, as it is there. */
 export function storedEnd(turn: StoredTurn, end: Omit<TurnEnd, 'type' | 'sequence'>): readonly TurnEvent[] {
-  const [, events] = step(restoredState(closingPlan(turn), turn), [{ type: 'resume' }, { type: 'end', at: 0 }]);
-  return events.map((event) => (event.type === 'turn-end' ? { ...event, ...end } : event));
+  const read = readOutput(turn.events);
+  const draft = copyState(restoredState(closingPlan(turn), turn, read));
+  closeWritings(draft, read.writings, 'completed');
+  const isWritten = new Set(read.writings.map(({ index }) => index));
+  for (const index of read.open.keys()) {
+    const item = end.output[index] ?? read.output[index];
+    if (item && !isWritten.has(index)) closeItem(draft, index, item);
+  }
+  const ended = draft.events.map((event) =>
+    event.type === 'item-end' ? { ...event, item: end.output[event.index] ?? event.item } : event,
+  );
+  return [...ended, { type: 'turn-end', sequence: draft.sequence, ...end } as const].map(ofAgents(read.output));
+}
+
+/** Several agents may have been writing. */
+function closeWritings(draft: Draft, writings: readonly Writing[], status: ItemStatus): void {
+  for (const writing of writings) {
+    draft.writing = writing;
+    closeWriting(draft, status);
+  }
 }
 
 /** Enough of a plan to close what is open: nothing more is written, and nothing is run. */
