@@ -42,6 +42,20 @@ export function citationAtEnd(url: string, title: string): AnnotationEvent {
   return annotationEvent({ type: 'url_citation', url, title, start_index: 0, end_index: 0 }, undefined);
 }
 
+/** A citation, or a list of them, with every place in the text moved, however its server spells it. */
+export function moveCitations<Citations>(citations: Citations, move: (place: number) => number): Citations {
+  // The casts: places are replaced by places.
+  if (Array.isArray(citations)) return citations.map((each: unknown) => moveCitations(each, move)) as Citations;
+  if (!isRecord(citations)) return citations;
+  const moved: Record<string, unknown> = { ...citations };
+  for (const [name, value] of Object.entries(citations)) {
+    const isPlace = name === 'start_index' || name === 'end_index' || (name === 'index' && 'file_id' in citations);
+    if (isPlace && typeof value === 'number') moved[name] = move(value);
+    else if (isRecord(value)) moved[name] = moveCitations(value, move);
+  }
+  return moved as Citations;
+}
+
 function fileCitation(id: unknown, filename: unknown, index: unknown): AnnotationEvent | undefined {
   if (typeof id !== 'string' || id === '') return undefined;
   const citation = { file_id: id, filename: textOrNone(filename), index: offsetFrom(index) };

@@ -7,9 +7,10 @@ import { fromStore, type ResponseStore } from '../../ports/store.ts';
 import { toolMessages } from '../../protocol/chat-completions/messages.ts';
 import type { OwnFields } from '../../protocol/chat-completions/own-fields.ts';
 import { recordKey } from '../../protocol/ids.ts';
+import { contentText } from '../../protocol/item-text.ts';
 import type { Item } from '../../protocol/items.ts';
 import { markedIn } from '../../protocol/json/whole-numbers.ts';
-import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 import { continueFields, TEXT_FIELDS, withLaterCitations } from './answer/message-fields.ts';
 import { type AnsweredChatCall, callMessage } from './answer/next-body.ts';
 import type { ChatBody } from './request/schema.ts';
@@ -122,8 +123,8 @@ async function restoreMessage(
   const called = clients.map(({ id, function: named }) => identity({ id, ...(isRecord(named) ? named : {}) }));
   const isSame = JSON.stringify(stored) === JSON.stringify(called) || (await areChanged(stored, called, guarded));
   if (!isSame) return [message];
-  const words = messageText(message);
-  const earlier = before.map((each) => (each.role === 'assistant' ? messageText(each) : '')).join('');
+  const words = contentText(message.content);
+  const earlier = before.map((each) => (each.role === 'assistant' ? contentText(each.content) : '')).join('');
   let { content } = message;
   if (words === earlier + text) content = text || null;
   else if (guarded && words === (await guarded(earlier + text))) content = (await guarded(text)) || null;
@@ -131,14 +132,6 @@ async function restoreMessage(
   const results = toolMessages(calls) as readonly Message[];
   const own = (await ownFields(message, before, guarded)) as Message;
   return [...before, { ...own, content, tool_calls: [...calls.map(callMessage), ...clients] }, ...results];
-}
-
-/** The text of a message, which some clients and servers write as a list of parts. */
-function messageText({ content }: Message): string {
-  if (!Array.isArray(content)) return plainText(content);
-  return recordsIn(content)
-    .map(({ text }) => plainText(text))
-    .join('');
 }
 
 /** The message without the reasoning and the lists of the rounds before it, which their own messages hold. */
@@ -154,7 +147,7 @@ async function ownFields(
     const { role, content: _, tool_calls: __, ...fields } = each;
     if (role !== 'assistant') continue;
     continueFields(earlier, withLaterCitations(fields, length));
-    length += messageText(each).length;
+    length += contentText(each.content).length;
   }
   const own: OwnFields = { ...message };
   for (const [name, value] of Object.entries(earlier)) {

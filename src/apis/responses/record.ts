@@ -2,7 +2,7 @@
 
 import { withoutLoadedHistory } from '../../engine/history/own-input.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { DEFAULT_LIMITS, type Limits } from '../../ports/limits.ts';
+import type { Limits } from '../../ports/limits.ts';
 import type { StoredResponse } from '../../ports/store.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
@@ -21,10 +21,7 @@ const READ_EVENT = /"response\.(output_item\.done|completed|incomplete)"/;
 const CONTINUABLE: ReadonlySet<unknown> = new Set(['completed', 'incomplete']);
 
 /** Reads the answer to the request. Items above the limit are only read from the last event. */
-export function responseReader(
-  request: EndpointRequest,
-  { outputBytes }: Pick<Limits, 'outputBytes'> = DEFAULT_LIMITS,
-): AnswerReader {
+export function responseReader(request: EndpointRequest, { outputBytes }: Pick<Limits, 'outputBytes'>): AnswerReader {
   let response: unknown;
   /** By their place in the output: an item may end before one in front of it, and be told of twice. */
   const items = new Map<unknown, JsonObject>();

@@ -111,18 +111,16 @@ export interface WantedFile {
 /** The files of a batch, each once. Throws for none, for too many, and for both ways to name them. */
 export function readBatch(given: unknown, limits: Limits, { batchFiles }: VectorStoreLimits): readonly WantedFile[] {
   const { file_ids: named, files, ...common } = batch(given, limits);
-  if (named && files) throw twice();
+  if (named && files) {
+    const message = "Name the files in 'file_ids' or in 'files', and not in both.";
+    throw new ApiError('mutually_exclusive_parameters', message, { param: 'files' });
+  }
   const param = files ? 'files' : 'file_ids';
   const wanted = files ?? named?.map((id) => ({ file_id: id, ...common }));
   if (!wanted) throw new ApiError('missing_required_parameter', "Missing required parameter: 'file_ids'.", { param });
   if (wanted.length === 0) throw new ApiError('invalid_value', `Invalid '${param}': it must not be empty.`, { param });
   refuseLong(param, wanted.length, batchFiles);
   return [...new Map(wanted.map((each) => [each.file_id, wantedFile(each)])).values()];
-}
-
-function twice(): ApiError {
-  const message = "Name the files in 'file_ids' or in 'files', and not in both.";
-  return new ApiError('mutually_exclusive_parameters', message, { param: 'files' });
 }
 
 /** OpenAI's defaults. */

@@ -133,8 +133,13 @@ export class AgentTree {
         return this.wait(caller, args, signal, this.runner);
       case 'interrupt_agent':
         return this.interrupt(caller, args, this.runner);
-      case 'list_agents':
-        return success({ agents: [...this.agents.values()].map(listed) });
+      case 'list_agents': {
+        const agents = [...this.agents.values()].map(({ name, status, task }) => {
+          const text = task.length > MAX_TASK ? `${task.slice(0, MAX_TASK)}…` : task;
+          return { agent_name: name, agent_status: status, last_task_message: text === '' ? null : text };
+        });
+        return success({ agents });
+      }
     }
   }
 
@@ -349,11 +354,6 @@ export class AgentTree {
 
 function newAgent(name: string, status: AgentStatus): Agent {
   return { name, status, task: '', mail: [], isWaiting: false, mustPause: false, waits: 0 };
-}
-
-function listed({ name, status, task }: Agent): JsonObject {
-  const text = task.length > MAX_TASK ? `${task.slice(0, MAX_TASK)}…` : task;
-  return { agent_name: name, agent_status: status, last_task_message: text === '' ? null : text };
 }
 
 /** Zero for the first. */

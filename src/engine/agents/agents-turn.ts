@@ -3,7 +3,7 @@
 import { ApiError, toApiError } from '../../protocol/errors.ts';
 import { NO_USAGE, type TurnEnd, type TurnError, type TurnEvent, type Usage, usageSum } from '../../protocol/events.ts';
 import { movedItemId, outputItemId } from '../../protocol/ids.ts';
-import { partText } from '../../protocol/item-text.ts';
+import { contentText } from '../../protocol/item-text.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
 import { itemsOfAgent, ROOT_AGENT } from '../../protocol/tool-calls/conversation/agent-items.ts';
 import { pendingClientCalls } from '../../protocol/tool-calls/conversation/pair-calls.ts';
@@ -594,7 +594,7 @@ function statusAfter({ status }: TurnEnd, waits: boolean): AgentStatus {
 function turnAnswer({ output, error, reason }: TurnEnd, status: AgentStatus): string | undefined {
   if (status === 'waiting_for_client' || status === 'interrupted') return undefined;
   const message = output.findLast(({ type }) => type === 'message');
-  const text = message?.type === 'message' ? message.content.map(partText).join('') : '';
+  const text = message?.type === 'message' ? contentText(message.content) : '';
   if (status === 'completed') return text === '' ? 'The agent has ended without an answer.' : text;
   const written = text === '' ? '' : `\nIt had written:\n${text}`;
   return `${FAILED} ${error?.message ?? `it was stopped: ${reason}`}${written}`;

@@ -8,12 +8,11 @@ import type {
   TurnEnd,
   TurnError,
   TurnEvent,
-  TurnInput,
   UpstreamFacts,
   Usage,
 } from '../../protocol/events.ts';
 import { originOfItem } from '../../protocol/ids.ts';
-import type { Item, OutputItem } from '../../protocol/items.ts';
+import type { Item, ItemStatus, OutputItem } from '../../protocol/items.ts';
 import { isRecord, plainText } from '../../protocol/record.ts';
 import type { ShownCall } from '../../protocol/tool-calls/kind.ts';
 import { writtenKind } from '../../protocol/tool-calls/kinds.ts';
@@ -25,6 +24,9 @@ import { withFiles } from './machine/cited-files.ts';
 import { withContainerFiles, withPages } from './machine/cited-pages.ts';
 import { step } from './machine/machine.ts';
 import {
+  copyState,
+  type Draft,
+  finishDraft,
   type PendingToolCall,
   plainPlan,
   startState,
@@ -32,6 +34,7 @@ import {
   type TurnState,
   type Writing,
 } from './machine/state.ts';
+import { closeItem, closeWriting } from './machine/write-text.ts';
 
 /** A call without a result; its arguments are whole. */
 type PendingRecord = Pick<PendingToolCall, 'index' | 'id' | 'callId' | 'name' | 'arguments' | 'input'> & {
@@ -94,11 +97,14 @@ export function turnCheckpoint(state: TurnState): Checkpoint {
 }
 
 /** The state after these events, which begin with the turn's first. */
-export function restoredState(plan: TurnPlan, { checkpoint, events, next }: StoredTurn): TurnState {
+export function restoredState(
+  plan: TurnPlan,
+  { checkpoint, events, next }: StoredTurn,
+  { output, open, writings } = readOutput(events),
+): TurnState {
   const start = startState(plan);
   if (!checkpoint) return start;
   const { pending, callUsage, facts, finish, stopped, refused = [], found = [], held = '', ...counted } = checkpoint;
-  const { output, open, writings } = readOutput(events);
   const writing = writings.at(-1);
   if (writing?.part) writing.part.held = held;
   const calls = pending.map((record): PendingToolCall => {
@@ -210,48 +216,32 @@ export function failedEnd(
   error: TurnError,
   facts: Partial<Pick<TurnEnd, 'usage' | 'upstream'>> = {},
 ): readonly TurnEvent[] {
-  const { output, open, writings } = readOutput(turn.events);
-  const restored = restoredState(closingPlan(turn), turn);
-  const { pending, natives } = restored;
-  const isWritten = new Set(writings.map(({ index }) => index));
+  const read = readOutput(turn.events);
+  const { output, open, writings } = read;
+  const draft = copyState(restoredState(closingPlan(turn), turn, read));
   // Of the calls of several agents no checkpoint says which run: their events do.
-  const calls = [...open].flatMap(([index, text]) => {
-    const item = isWritten.has(index) || pending.has(index) ? undefined : output[index];
-    if (!item || !writtenKind(item) || originOfItem(item.id) !== undefined || isOpenUpstreamSearch(item)) return [];
-    return [{ native: -1 - index, index, item: cutOffCall(item, text), bytes: 0 }];
-  });
-  const all = [...natives.values(), ...calls].map((native) => [native.native, native] as const);
-  const inputs: readonly TurnInput[] = [
-    ...calls.map(({ native, item }) => ({ type: 'native-end', native, item: item as Item }) as const),
-    { type: 'fail', error },
-  ];
-  let [state, events] = step({ ...restored, natives: SharedMap.from(all) }, inputs);
-  // Several agents may have been writing. What ends the turn comes last: the error, and the end.
-  for (const writing of writings.slice(0, -1)) {
-    const reopened = { ...state, ended: false, sequence: state.sequence - 2, writing };
-    const [next, more] = step(reopened, inputs.slice(-1));
-    events = [...events.slice(0, -2), ...more];
-    state = next;
+  for (const [index, text] of open) {
+    const item = output[index];
+    const isOther = !item || originOfItem(item.id) !== undefined || isOpenUpstreamSearch(item);
+    if (isOther || draft.pending.has(index)) continue;
+    const kind = writtenKind(item);
+    if (kind) closeItem(draft, index, Object.assign({}, item, kind.item(cutOffCall(item, text), 'incomplete')));
   }
-  return events.map((event) => (event.type === 'turn-end' ? { ...event, ...facts } : event)).map(ofAgents(output));
+  closeWritings(draft, writings, 'incomplete');
+  const { events } = draft;
+  const [, end] = step(finishDraft(draft), [{ type: 'fail', error }]);
+  return [...events, ...end]
+    .map((event) => (event.type === 'turn-end' ? { ...event, ...facts } : event))
+    .map(ofAgents(output));
 }
 
-/** A call that has not ended, as it ends without a result. */
-function cutOffCall(item: OutputItem, text: string): OutputItem {
+/** A call that has not ended, with what was written of it. */
+function cutOffCall(item: Item, text: string): ShownCall {
+  const { id, call_id: callId, name, action, server_label: server, container_id: container } = item;
+  const { approval_request_id: approvalRequestId = null } = item;
+  const owner = { server, name: name ?? action, container };
   // The cast: a call has these fields, or lacks them.
-  const { id, call_id: callId, name, ...call } = item as Item as Item & Record<'id' | 'call_id' | 'name', string>;
-  const { action, server_label: server, container_id: container, approval_request_id: approvalRequestId = null } = call;
-  const owner = { server, name: name ?? action, container } as ToolOwner;
-  const shown = {
-    id,
-    callId,
-    clientTool: { name },
-    arguments: text,
-    input: text,
-    owner,
-    approvalRequestId,
-  } as ShownCall;
-  return Object.assign({}, item, writtenKind(item)?.item(shown, 'incomplete'));
+  return { id, callId, clientTool: { name }, arguments: text, input: text, owner, approvalRequestId } as ShownCall;
 }
 
 /** Gives events, and the items in them, the agents of the items that have begun. */
@@ -267,10 +257,28 @@ function ofAgents(begun: readonly Item[]): (event: TurnEvent) => TurnEvent {
   };
 }
 
-/** The same of a turn that ended as it was stored; what was being written is complete, as it is there. */
+/** The same of a turn that ended as it was stored; what was being written and called is complete, as it is there. */
 export function storedEnd(turn: StoredTurn, end: Omit<TurnEnd, 'type' | 'sequence'>): readonly TurnEvent[] {
-  const [, events] = step(restoredState(closingPlan(turn), turn), [{ type: 'resume' }, { type: 'end', at: 0 }]);
-  return events.map((event) => (event.type === 'turn-end' ? { ...event, ...end } : event));
+  const read = readOutput(turn.events);
+  const draft = copyState(restoredState(closingPlan(turn), turn, read));
+  closeWritings(draft, read.writings, 'completed');
+  const isWritten = new Set(read.writings.map(({ index }) => index));
+  for (const index of read.open.keys()) {
+    const item = end.output[index] ?? read.output[index];
+    if (item && !isWritten.has(index)) closeItem(draft, index, item);
+  }
+  const ended = draft.events.map((event) =>
+    event.type === 'item-end' ? { ...event, item: end.output[event.index] ?? event.item } : event,
+  );
+  return [...ended, { type: 'turn-end', sequence: draft.sequence, ...end } as const].map(ofAgents(read.output));
+}
+
+/** Several agents may have been writing. */
+function closeWritings(draft: Draft, writings: readonly Writing[], status: ItemStatus): void {
+  for (const writing of writings) {
+    draft.writing = writing;
+    closeWriting(draft, status);
+  }
 }
 
 /** Enough of a plan to close what is open: nothing more is written, and nothing is run. */

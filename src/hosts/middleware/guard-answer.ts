@@ -49,9 +49,17 @@ export function guardAnswer(req: NodeRequest, res: ServerResponse, answer: Guard
     const isText =
       /[/+]json(?![\w-])/i.test(head.type) || (isError && (head.type === '' || /^text\//i.test(head.type)));
     const isReadable = head.plain && isUtf8Type(head.type);
-    if (isReadable && isText) return new WholeRewriter(newReader(), answer);
+    if (isReadable && isText) return new WholeRewriter((text) => newReader().whole(text), answer);
     if (isReadable && (answer.hasLines || JSON_LINES.test(head.type)))
-      return new LinesRewriter(newReader, answer, guards.onlyObserves);
+      return new LinesRewriter(async (written) => {
+        const text = written.trim();
+        if (text === '') return '';
+        const line = objectIn(text);
+        // Of a line that is cut anywhere, as by a range of bytes, nobody can tell what it says.
+        if (!line) throw unreadable();
+        const guarded = await guardLine(line, newReader);
+        return guards.onlyObserves ? text : JSON.stringify(guarded);
+      }, answer);
     if (head.plain && req.method === 'OPTIONS') return new MethodsRewriter(refuseUnreadable(answer));
     return refuseUnreadable(answer);
   });
@@ -139,16 +147,16 @@ class EventRewriter implements AnswerRewriter {
   }
 }
 
-/** The bytes of an answer that is one JSON value. A failure breaks it off: its status has been decided. */
+/** The bytes of an answer that is guarded as a whole. A failure breaks it off: its status has been decided. */
 class WholeRewriter implements AnswerRewriter {
   readonly isOver = false;
-  private readonly reader: AnyAnswer;
+  private readonly guardText: (text: string) => Promise<string>;
   private readonly answer: GuardedAnswer;
-  private readonly pieces: Uint8Array[] = [];
+  private pieces: Uint8Array[] = [];
   private size = 0;
 
-  constructor(reader: AnyAnswer, answer: GuardedAnswer) {
-    this.reader = reader;
+  constructor(guardText: (text: string) => Promise<string>, answer: GuardedAnswer) {
+    this.guardText = guardText;
     this.answer = answer;
   }
 
@@ -161,8 +169,11 @@ class WholeRewriter implements AnswerRewriter {
   }
 
   async end(): Promise<string> {
+    const text = Buffer.concat(this.pieces).toString('utf8');
+    this.pieces = [];
+    this.size = 0;
     try {
-      return await this.reader.whole(Buffer.concat(this.pieces).toString('utf8'));
+      return await this.guardText(text);
     } catch (error) {
       throw this.report(error);
     }
@@ -176,56 +187,17 @@ class WholeRewriter implements AnswerRewriter {
 const LINE_FEED = 0x0a;
 
 /** The bytes of lines of JSON, such as the results of a batch: no more than one line is held at a time. */
-class LinesRewriter implements AnswerRewriter {
-  readonly isOver = false;
-  private readonly newReader: () => AnyAnswer;
-  private readonly answer: GuardedAnswer;
-  private readonly onlyObserves: boolean;
-  private pieces: Uint8Array[] = [];
-  private size = 0;
-
-  constructor(newReader: () => AnyAnswer, answer: GuardedAnswer, onlyObserves: boolean) {
-    this.newReader = newReader;
-    this.answer = answer;
-    this.onlyObserves = onlyObserves;
-  }
-
-  async write(bytes: Uint8Array): Promise<string> {
+class LinesRewriter extends WholeRewriter {
+  override async write(bytes: Uint8Array): Promise<string> {
     let lines = '';
     let from = 0;
     for (let feed = bytes.indexOf(LINE_FEED); feed >= 0; feed = bytes.indexOf(LINE_FEED, from)) {
-      this.take(bytes.subarray(from, feed));
+      await super.write(bytes.subarray(from, feed));
       lines += `${await this.end()}\n`;
       from = feed + 1;
     }
-    this.take(bytes.subarray(from));
+    await super.write(bytes.subarray(from));
     return lines;
-  }
-
-  async end(): Promise<string> {
-    const line = Buffer.concat(this.pieces).toString('utf8').trim();
-    this.pieces = [];
-    this.size = 0;
-    if (line === '') return '';
-    // Of a line that is cut anywhere, as by a range of bytes, nobody can tell what it says.
-    if (objectIn(line) === undefined) throw this.report(unreadable());
-    try {
-      const guarded = await guardLine(line, this.newReader);
-      return this.onlyObserves ? line : guarded;
-    } catch (error) {
-      throw this.report(error);
-    }
-  }
-
-  private take(bytes: Uint8Array): void {
-    const { outputBytes, eventBytes } = this.answer.settings.limits;
-    this.size += bytes.byteLength;
-    if (this.size > outputBytes + eventBytes) throw this.report(answerTooLarge());
-    this.pieces.push(Uint8Array.from(bytes));
-  }
-
-  private report(error: unknown): Error {
-    return reportError(error, this.answer.request, this.answer.settings);
   }
 }
 

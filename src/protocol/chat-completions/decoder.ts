@@ -8,9 +8,9 @@ import { toPrintable } from '../printable.ts';
 import { isRecord, type JsonObject, recordsIn } from '../record.ts';
 import { errorInBody, secondAnswerError } from '../upstream-errors/upstream-error.ts';
 import { AnswerState, type KnownCall } from './answer-state.ts';
+import { firstChoice, isForeignRole, type PlainDelta } from './chunk.ts';
 import { Citations } from './citations.ts';
 import { ContentFilters } from './content-filters.ts';
-import { isForeignRole, type PlainDelta } from './delta.ts';
 import { ExecutedTools } from './executed-tools.ts';
 import { readFinish } from './finish-reasons.ts';
 import { readLogProbs } from './log-probs.ts';
@@ -96,10 +96,8 @@ export class ChatDecoder {
     const error = errorInBody(chunk);
     this.answered ||= Array.isArray(chunk.choices) || error !== undefined;
     if (error) throw error;
-    // Only the first choice is ever asked for; some servers write its number as text.
-    const choices: readonly unknown[] = Array.isArray(chunk.choices) ? chunk.choices : [];
-    const choice = choices.find((each): each is JsonObject => isRecord(each) && !Number(each.index ?? 0));
-    if (!choice && choices.length > 0) this.unread.add('choices[1]');
+    const choice = firstChoice(chunk);
+    if (!choice && Array.isArray(chunk.choices) && chunk.choices.length > 0) this.unread.add('choices[1]');
     const delta = !choice || this.hasDelta ? choice?.delta : firstDelta(choice);
     if (this.note) this.unread.look(chunk, choice, delta);
     if (!this.passes && !this.citations.take(chunk)) this.unread.add('citations');

@@ -1,6 +1,7 @@
 /** Writes a conversation of items as the messages of a Chat Completions request. */
 
 import { modelCallOfItem } from '../ids.ts';
+import { contentText, partText } from '../item-text.ts';
 import type { Item } from '../items.ts';
 import type { ModelRequest } from '../model-request.ts';
 import { isRecord, type JsonObject, plainText } from '../record.ts';
@@ -96,9 +97,8 @@ export function toChatMessages(
     // Text or reasoning after text or a call starts the model's next message; any other item ends its turn.
     if (!isContinued && (!isModelOutput(item) || draft.calls.length > 0 || draft.text !== undefined)) flush();
     if (state && options.state !== false) draft.states.push(state);
-    if (item.type === 'reasoning') draft.reasoning += partsText(item.content) || partsText(item.summary);
-    else if (isModelOutput(item))
-      draft.text = typeof item.content === 'string' ? item.content : partsText(item.content);
+    if (item.type === 'reasoning') draft.reasoning += contentText(item.content) || contentText(item.summary);
+    else if (isModelOutput(item)) draft.text = contentText(item.content);
     else if (image) messages.push(inputMessage(image, options));
     else if (item.type === 'message') messages.push(inputMessage(item, options));
     else if (!answers.has(item)) skipped(item);
@@ -227,16 +227,13 @@ export function toolMessages(calls: readonly AnsweredCall[], role: 'tool' | 'fun
   return media.length === 0 ? messages : [...messages, { role: 'user', content: media }];
 }
 
-function partsText(parts: unknown): string {
-  if (!Array.isArray(parts)) return '';
-  return soleText(parts) ?? parts.filter(isRecord).map(partText).join('');
-}
-
 function inputMessage({ role: itemRole, content }: Item, { developerRole }: MessageOptions): ChatMessage {
   const role = itemRole === 'developer' && developerRole === 'system' ? 'system' : String(itemRole);
   if (!Array.isArray(content)) return { role, content: content ?? '' };
-  const sole = soleText(content);
-  if (sole !== undefined) return { role, content: sole };
+  const [first] = content;
+  // One text, as most have: new lists would take longer than everything else.
+  if (content.length === 1 && isRecord(first) && typeof first.text === 'string' && !MEDIA_TYPES.has(first.type))
+    return { role, content: first.text };
   const parts = content.filter(isRecord);
   // Text alone is written as a string, since many small servers accept nothing else.
   const isText = !parts.some(({ type }) => MEDIA_TYPES.has(type));
@@ -244,20 +241,6 @@ function inputMessage({ role: itemRole, content }: Item, { developerRole }: Mess
 }
 
 const MEDIA_TYPES: ReadonlySet<unknown> = new Set(['input_image', 'input_file', 'input_audio', 'input_video']);
-
-/**
- * The text of a list that holds only one text, as most do: creating new lists for it would take longer than everything
- * else.
- */
-function soleText(parts: readonly unknown[]): string | undefined {
-  const [first] = parts;
-  if (parts.length !== 1 || !isRecord(first) || typeof first.text !== 'string') return undefined;
-  return first.type === 'input_text' || first.type === 'output_text' ? first.text : undefined;
-}
-
-function partText(part: JsonObject): string {
-  return plainText(part.text ?? part.refusal);
-}
 
 function chatPart(part: JsonObject): JsonObject {
   switch (part.type) {

@@ -133,8 +133,8 @@ const DECIMAL = /^\d{1,20}(?:\.\d{1,40})?(?:e-?\d{1,3})?$/i;
 
 /** Undefined for what is no number of something. Some servers write numbers as text, as OpenCode does with the cost. */
 function usageNumber(usage: JsonObject, [field, inner]: Place): number | undefined {
-  const outer = usage[field];
-  const value = inner === undefined ? outer : isRecord(outer) ? outer[inner] : undefined;
+  const owner = inner === undefined ? usage : usage[field];
+  const value = isRecord(owner) ? owner[inner ?? field] : undefined;
   const number = typeof value === 'string' && DECIMAL.test(value) ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined;
 }

@@ -101,7 +101,9 @@ export class ArrivingBody {
     if (!INFLATES.has(encoding.toLowerCase()))
       throw new ApiError('unsupported_media_type', `unsupported content encoding "${encoding}"`);
     this.makeInflate = INFLATES.get(encoding.toLowerCase());
-    refuseOtherCharsets(headers.get('content-type') ?? '');
+    const type = headers.get('content-type') ?? '';
+    if (!isUtf8Type(type))
+      throw new ApiError('unsupported_media_type', `unsupported charset "${charsetIn(type).toUpperCase()}"`);
     this.limits = limits;
     this.most = limits.bodiesBytes ?? Number.POSITIVE_INFINITY;
     this.room = bodyByteShare(tenant);
@@ -186,11 +188,6 @@ export class ArrivingBody {
     }
     return Buffer.concat(pieces);
   }
-}
-
-function refuseOtherCharsets(type: string): void {
-  if (isUtf8Type(type)) return;
-  throw new ApiError('unsupported_media_type', `unsupported charset "${charsetIn(type).toUpperCase()}"`);
 }
 
 function charsetIn(type: string): string {

@@ -106,7 +106,9 @@ function encryptedConversations(store: ConversationStore, seal: Seal): Conversat
     return { ...readable, metadata: { encrypted: seal.close(metadata, conversationPlace(readable)) } };
   }
 
-  const openItems = (key: ResponseKey, items: readonly Item[]) => items.map((item) => openItem(seal, key, item));
+  // The cast: only `sealItem` writes these texts, which the seal proves.
+  const openItems = (key: ResponseKey, items: readonly Item[]) =>
+    items.map((item) => seal.open(item.encrypted, itemPlace(key, item)) as Item);
 
   return {
     get,
@@ -141,11 +143,6 @@ type Metadata = StoredConversation['metadata'];
 function sealItem(seal: Seal, key: ResponseKey, item: Item): Item {
   const readable = item.id === undefined ? {} : { id: item.id };
   return { type: 'encrypted', ...readable, encrypted: seal.close(item, itemPlace(key, item)) };
-}
-
-function openItem(seal: Seal, key: ResponseKey, item: Item): Item {
-  // The cast: only `sealItem` writes these texts, which the seal proves.
-  return seal.open(item.encrypted, itemPlace(key, item)) as Item;
 }
 
 function conversationPlace({ scope, id }: ResponseKey): Place {

@@ -197,7 +197,9 @@ class PostgresVectors implements VectorIndex {
     for (const { scope } of await this.rows(this.sql.tenants, now, except.map(digestBytes))) {
       const [row] = await this.rows(this.sql.claim, scope, now, until);
       // Another process may have taken the tenant's only file.
-      if (row) return toIndexingClaim(row);
+      if (!row) continue;
+      const [epoch, attempts, chunks] = [Number(row.epoch), Number(row.attempts), Number(row.chunks)];
+      return { file: toVectorFile(row), epoch, attempts, chunks };
     }
     return undefined;
   }
@@ -378,11 +380,6 @@ function toVectorFile(row: Row): VectorFile {
   // The cast: only this file writes these texts.
   const status = row.status as VectorFile['status'];
   return { ...file, status, bytes: Number(row.bytes), ...error };
-}
-
-function toIndexingClaim(row: Row): IndexingClaim {
-  const [epoch, attempts, chunks] = [Number(row.epoch), Number(row.attempts), Number(row.chunks)];
-  return { file: toVectorFile(row), epoch, attempts, chunks };
 }
 
 function toFoundChunk({ place, text, body, notes, score }: Row): FoundChunk {

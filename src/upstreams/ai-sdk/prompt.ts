@@ -1,9 +1,10 @@
 /** Writes a conversation of items as the prompt of a language model of the AI SDK. */
 import { ApiError } from '../../protocol/errors.ts';
+import { contentText, partText } from '../../protocol/item-text.ts';
 import type { Item } from '../../protocol/items.ts';
 import { withExactNumbers } from '../../protocol/json/whole-numbers.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
-import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 import { fileSource } from '../../protocol/responses/file-source.ts';
 import { argumentsObject } from '../../protocol/tool-calls/arguments/call-arguments.ts';
 import type { AnsweredToolCall } from '../../protocol/tool-calls/kind.ts';
@@ -94,15 +95,10 @@ class Draft extends MessageDraft<'tool', Part> {
   }
 }
 
-function contentText(content: unknown): string {
-  if (!Array.isArray(content)) return plainText(content);
-  return content.map((part) => (isRecord(part) ? plainText(part.text ?? part.refusal) : '')).join('');
-}
-
 /** A text, or a file: its bytes in base64, or its address, which the provider gives to the model or refuses. */
 function promptPart(part: JsonObject, specification: Specification): Part {
   const source = fileSource(part);
-  if (!source) return { type: 'text', text: plainText(part.text ?? part.refusal) };
+  if (!source) return { type: 'text', text: partText(part) };
   const { mediaType, base64 } = source;
   const url = base64 === undefined && URL.canParse(source.url) ? new URL(source.url) : undefined;
   if (base64 === undefined && !url)

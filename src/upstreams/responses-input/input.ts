@@ -2,9 +2,10 @@
 
 import { type AnsweredCall, answeredCall, SILENT_TYPES } from '../../protocol/chat-completions/messages.ts';
 import { modelCallOfItem } from '../../protocol/ids.ts';
+import { contentText } from '../../protocol/item-text.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
-import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { pairCalls } from '../../protocol/tool-calls/conversation/pair-calls.ts';
 import { imageMessage } from '../../protocol/tool-calls/image-generation-call.ts';
 import { type CallIds, callIds } from '../../protocol/tool-calls/names/call-ids.ts';
@@ -109,12 +110,6 @@ function answerCalls(calls: Calls, input: JsonObject[]): void {
 function inputMessage({ role, content, phase }: Item): JsonObject {
   if (role !== 'assistant') return { type: 'message', role, content: content ?? '' };
   // Written as text, because servers differ in the other parts that they accept from the assistant.
-  const text = Array.isArray(content)
-    ? content
-        .filter(isRecord)
-        .map((part) => plainText(part.text ?? part.refusal))
-        .join('')
-    : (content ?? '');
-  const plain = { type: 'message', role, content: text };
+  const plain = { type: 'message', role, content: contentText(content) };
   return typeof phase === 'string' ? { ...plain, phase } : plain;
 }

@@ -1,6 +1,7 @@
 /** Compares the items of a stream with the output of its final object. */
 
 import type { GrownText } from '../../protocol/grown-text.ts';
+import { contentText } from '../../protocol/item-text.ts';
 import type { Note } from '../../protocol/note.ts';
 import { type JsonObject, recordsIn } from '../../protocol/record.ts';
 import { writtenArguments } from '../../protocol/tool-calls/arguments/call-arguments.ts';
@@ -75,10 +76,7 @@ export function hasOutput(item: JsonObject): boolean {
 export function comparedText({ type, content, arguments: json, input }: JsonObject): string | undefined {
   if (type === 'function_call') return writtenArguments(json);
   if (type === 'custom_tool_call') return typeof input === 'string' ? input : '';
-  if (type !== 'message') return undefined;
-  return messageParts(content)
-    .map(({ text, refusal }) => text ?? refusal ?? '')
-    .join('');
+  return type === 'message' ? contentText(content) : undefined;
 }
 
 /** The parts of a message; some servers write one text in their place. */

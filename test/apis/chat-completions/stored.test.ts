@@ -167,6 +167,32 @@ describe('stored chat completions', () => {
     ]);
   });
 
+  it('[E-08] puts a streamed call of a custom tool together', async () => {
+    const app = await start();
+    const deltas = [{ name: 'write', input: '' }, { input: 'a ' }, { input: 'tide' }].map((custom, at) => ({
+      tool_calls: [{ index: 0, ...(at === 0 ? { id: 'call_1', type: 'custom' } : {}), custom }],
+    }));
+    app.fake.reply({ body: chatStream(...deltas) });
+    const answer = await ask(app.url, { stream: true, store: true }, AS_OPENAI);
+    const [, id = ''] = /"id":"([^"]+)"/.exec(await answer.text()) ?? [];
+    const { choices } = await openaiClient(app.url).chat.completions.retrieve(id);
+    expect(choices[0]?.message.tool_calls).toEqual([
+      { id: 'call_1', type: 'custom', custom: { name: 'write', input: 'a tide' } },
+    ]);
+  });
+
+  it.each(['"0"', 'null'])(
+    '[E-08] stores the text of a model server that numbers its only choice %s',
+    async (index) => {
+      const app = await start();
+      app.fake.reply({ body: textStream('A tide.').replaceAll('"index":0', `"index":${index}`) });
+      const answer = await ask(app.url, { store: true, stream: true }, AS_OPENAI);
+      const [, id = ''] = /"id":"([^"]+)"/.exec(await answer.text()) ?? [];
+      const { choices } = await openaiClient(app.url).chat.completions.retrieve(id);
+      expect(choices.map(({ index: at, message }) => [at, message.content])).toEqual([[0, 'A tide.']]);
+    },
+  );
+
   it('[E-08] stores no answer that broke off', async () => {
     const app = await start();
     app.fake.reply({

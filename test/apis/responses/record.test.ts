@@ -3,6 +3,7 @@
 import fc from 'fast-check';
 import { responseReader } from '../../../src/apis/responses/record.ts';
 import type { EndpointRequest } from '../../../src/engine/request/endpoint-request.ts';
+import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import { endpointRequest } from '../../support/endpoint-request.ts';
 
@@ -22,7 +23,7 @@ const ANSWER = {
 };
 
 function readerOf(given: Partial<EndpointRequest> = {}) {
-  return responseReader(endpointRequest({ body: { model: 'm', input: 'Go.' }, ...given }));
+  return responseReader(endpointRequest({ body: { model: 'm', input: 'Go.' }, ...given }), DEFAULT_LIMITS);
 }
 
 /** The turn in an answer, without times and ids of ours. */

@@ -301,11 +301,17 @@ describe('a chat answer', () => {
       expect([/bob@|\[1/.test(text), text.includes('"total_tokens":1')]).toEqual([false, true]);
   });
 
-  it('moves citations with the text, and waits for it', async () => {
-    const citation = (start: number, end: number) => ({
-      type: 'url_citation',
-      url_citation: { url: 'https://a.example', title: 'A', start_index: start, end_index: end },
-    });
+  it.each([
+    [
+      'pages',
+      (start: number, end: number) => ({
+        type: 'url_citation',
+        url_citation: { url: 'https://a.example', title: 'A', start_index: start, end_index: end },
+      }),
+    ],
+    ['files', (index: number) => ({ type: 'file_citation', file_citation: { file_id: 'file_1', index } })],
+    ['files without a member of their own', (index: number) => ({ type: 'file_citation', file_id: 'file_1', index })],
+  ])('moves citations of %s with the text, and waits for it', async (_, citation) => {
     const content = 'Ask bob@example.com - here';
     const annotations = [citation(22, 26)];
     const text = await shown(chunk({ content }), chunk({ annotations }), chunk({}, 'stop'));
@@ -506,6 +512,24 @@ describe('the end of a text that a guard holds back', () => {
       return choices?.[0]?.delta.content ?? (type === 'content_block_delta' ? of.text : '');
     });
     expect([texts.join(''), isLast]).toEqual(['Write to [EMAIL] now', true]);
+  });
+
+  it.each([
+    ['that of the text', { ...delta, type: 'response.output_text.done', delta: undefined, text: TEXT }],
+    ['that of its part', { ...delta, type: 'response.content_part.done', delta: undefined, part: item.content[0] }],
+    ['that of its item', { type: 'response.output_item.done', output_index: 0, item }],
+    ['none', undefined],
+  ])('[G-05] is asked about once, where the event that ends it is %s', async (_, end) => {
+    let asked = 0;
+    const rewriting: Guard = { name: 'rewriting', inspect: () => ({ action: 'replace', text: `Answer ${++asked}.` }) };
+    const answer = new ResponseAnswer(requestGuards({ output: [rewriting] }).guards);
+    const completed = { type: 'response.completed', response: { output: [item] } };
+    const passed: string[] = [];
+    for (const event of [delta, ...(end ? [end] : []), completed])
+      passed.push(...(await answer.event(JSON.stringify(event))));
+    const { response } = JSON.parse(passed.at(-1) ?? '');
+    const streamed = passed.map((each) => JSON.parse(each).delta ?? '').join('');
+    expect([response.output[0].content[0].text, streamed]).toEqual(['Answer 1.', 'Answer 1.']);
   });
 
   it.each([

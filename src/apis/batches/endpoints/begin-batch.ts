@@ -17,18 +17,16 @@ export async function beginBatch(
 ): Promise<Batch> {
   const batch = await records.create(key, state);
   try {
-    if (!(await records.activate(key, batchLimits.batches))) throw tooMany(batchLimits.batches);
+    if (!(await records.activate(key, batchLimits.batches))) {
+      const message = `You have ${batchLimits.batches} batches that have not ended, which is as many as this server allows. Try again once one has.`;
+      throw new ApiError('too_many_batches', message, { headers: { 'retry-after': '60' } });
+    }
     await runner.advance(batch);
     return batch;
   } catch (error) {
     await records.delete(batch).catch(() => {});
     throw error;
   }
-}
-
-function tooMany(most: number): ApiError {
-  const message = `You have ${most} batches that have not ended, which is as many as this server allows. Try again once one has.`;
-  return new ApiError('too_many_batches', message, { headers: { 'retry-after': '60' } });
 }
 
 /** Cancels the batch unless it has ended or its results are being written; undefined if it is deleted. Throws `store_error`. */

@@ -1,7 +1,8 @@
 /** Inspects a single chunk, without merging it with the chunks before it. */
 
+import { isFirstChoice } from '../../../protocol/chat-completions/chunk.ts';
 import { customCallIn } from '../../../protocol/chat-completions/tool-calls.ts';
-import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
 
 /** An entry of a call in a chunk, in the API's own format. */
 interface CallEntry {
@@ -13,9 +14,10 @@ interface CallEntry {
 
 /** The entries of calls in the chunk; a legacy call is one without a number. */
 export function callEntries(chunk: JsonObject): readonly CallEntry[] {
-  return chunkDeltas(chunk).flatMap(({ tool_calls: calls, function_call: called }) => {
-    if (Array.isArray(calls)) return calls.filter(isRecord);
-    return isRecord(called) ? [{ function: called }] : [];
+  return recordsIn(chunk.choices).flatMap(({ delta }) => {
+    if (!isRecord(delta)) return [];
+    const { tool_calls: calls, function_call: called } = delta;
+    return isRecord(called) && !Array.isArray(calls) ? [{ function: called }] : recordsIn(calls);
   });
 }
 
@@ -43,8 +45,8 @@ export interface ChunkPart {
  * part.
  */
 export function chunkParts(chunk: JsonObject, entries: readonly NumberedEntry[]): readonly ChunkPart[] {
-  const whole = wholePart(chunk);
   const choice = onlyChoice(chunk);
+  const whole = wholePart(chunk, choice);
   const [first] = entries;
   if (!choice || !first) return [whole];
   const { delta } = choice;
@@ -72,31 +74,25 @@ export function chunkParts(chunk: JsonObject, entries: readonly NumberedEntry[])
     const ofCall = withDelta({ ...role, ...(calls ? { tool_calls: own } : { function_call: called }) });
     return { chunk: ofCall, call, isOutput: true, isEnd: false };
   });
-  if (hasText) parts.unshift(otherPart(withDelta(rest, ownChoice), true, false));
-  if (isEnd || usage) parts.push(otherPart({ ...chunk, choices: [{ ...bare, delta: {} }] }, false, isEnd));
+  if (hasText) parts.unshift({ chunk: withDelta(rest, ownChoice), call: undefined, isOutput: true, isEnd: false });
+  if (isEnd || usage)
+    parts.push({ chunk: { ...chunk, choices: [{ ...bare, delta: {} }] }, call: undefined, isOutput: false, isEnd });
   return parts;
 }
 
 /** The chunk as one part that is no call's. */
-export function wholePart(chunk: JsonObject): ChunkPart {
-  return otherPart(chunk, hasChunkOutput(chunk), Boolean(onlyChoice(chunk)?.finish_reason));
+export function wholePart(chunk: JsonObject, choice: JsonObject | undefined = onlyChoice(chunk)): ChunkPart {
+  const isOutput = someDelta(chunk, hasOutput);
+  return { chunk, call: undefined, isOutput, isEnd: Boolean(choice?.finish_reason) };
 }
 
 /** The choice of a chunk that has no other. */
 function onlyChoice({ choices }: JsonObject): JsonObject | undefined {
   const choice: unknown = Array.isArray(choices) && choices.length === 1 ? choices[0] : undefined;
-  return isRecord(choice) && (choice.index ?? 0) === 0 ? choice : undefined;
+  return isFirstChoice(choice) ? choice : undefined;
 }
 
-function otherPart(chunk: JsonObject, isOutput: boolean, isEnd: boolean): ChunkPart {
-  return { chunk, call: undefined, isOutput, isEnd };
-}
-
-/** Whether the chunk holds output besides calls. */
-function hasChunkOutput(chunk: JsonObject): boolean {
-  return someDelta(chunk, hasOutput);
-}
-
+/** Whether the delta holds output besides calls. */
 function hasOutput(delta: JsonObject): boolean {
   for (const name in delta) {
     const value = delta[name];
@@ -109,8 +105,8 @@ function hasCalls(delta: JsonObject): boolean {
   return Boolean(delta.tool_calls || delta.function_call);
 }
 
-/** Whether one of the deltas matches, without a list of them: every chunk is looked at. */
-function someDelta({ choices }: JsonObject, matches: (delta: JsonObject) => boolean): boolean {
+/** Whether the delta of one of the choices matches, without a list of them: every chunk is looked at. */
+export function someDelta({ choices }: JsonObject, matches: (delta: JsonObject) => boolean): boolean {
   if (!Array.isArray(choices)) return false;
   for (const choice of choices) if (isRecord(choice) && isRecord(choice.delta) && matches(choice.delta)) return true;
   return false;
@@ -122,12 +118,4 @@ const NO_OUTPUT: ReadonlySet<string> = new Set(['role', 'tool_calls', 'function_
 export function mayBeginCall(entry: CallEntry): boolean {
   const { id, function: called } = entry;
   return Boolean(id || called?.name) && !customCallIn(entry) && !called?.arguments;
-}
-
-/** The deltas of the chunk's choices. */
-export function chunkDeltas({ choices }: JsonObject): readonly JsonObject[] {
-  const deltas: JsonObject[] = [];
-  if (!Array.isArray(choices)) return deltas;
-  for (const choice of choices) if (isRecord(choice) && isRecord(choice.delta)) deltas.push(choice.delta);
-  return deltas;
 }

@@ -1,6 +1,7 @@
 /** How a chat completion ends: its finish reason, and the whole of it for a client that wants one object. */
 
-import { type JsonObject, recordsIn } from '../../../protocol/record.ts';
+import { firstChoice } from '../../../protocol/chat-completions/chunk.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
 import type { Completion } from './completion.ts';
 import type { ChatCall, ModelAnswer } from './model-answer.ts';
 import { callMessage } from './next-body.ts';
@@ -38,8 +39,8 @@ export function wholeCompletion(
   share: ClientShare,
 ): JsonObject {
   const base = answer.whole ?? { object: 'chat.completion' };
-  const [first = {}] = Array.isArray(base.choices) ? base.choices : [];
-  const { tool_calls: _, function_call: __, ...own } = first.message ?? { role: 'assistant' };
+  const first = firstChoice(base) ?? {};
+  const { tool_calls: _, function_call: __, ...own } = isRecord(first.message) ? first.message : { role: 'assistant' };
   const [call] = share.calls;
   const message = {
     ...own,

@@ -1,12 +1,13 @@
 /** The completion that a client receives, over any number of model calls, and the chunks that make it up. */
 
+import { firstChoice } from '../../../protocol/chat-completions/chunk.ts';
 import type { OwnFields } from '../../../protocol/chat-completions/own-fields.ts';
 import { type GrownText, wholeText } from '../../../protocol/grown-text.ts';
 import { dataURL } from '../../../protocol/images.ts';
 import type { OutputItem } from '../../../protocol/items.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
 import { itemImage } from '../../../protocol/tool-calls/image-generation-call.ts';
-import { chunkDeltas } from './chunk.ts';
+import { someDelta } from './chunk.ts';
 import { continueFields, type MessageFields, withLaterCitations } from './message-fields.ts';
 import { addUsage } from './usage.ts';
 
@@ -96,7 +97,7 @@ interface EndedAnswer {
 /** Adds it. */
 export function addAnswer(completion: Completion, { text, fields, whole, usage, cost }: EndedAnswer): void {
   continueFields(completion.fields, withLaterCitations(fields.all(), completion.text.length));
-  const [{ logprobs } = {}] = recordsIn(whole?.choices);
+  const logprobs = whole && firstChoice(whole)?.logprobs;
   if (isRecord(logprobs)) continueFields(completion.logprobs, logprobs);
   completion.text += wholeText(text);
   if (cost !== undefined) completion.cost = (completion.cost ?? 0) + cost;
@@ -115,21 +116,16 @@ export function passedFrame(completion: Completion, data: string, chunk: JsonObj
   const { choices } = chunk;
   // A chunk of nothing but the usage.
   if (!completion.wantsUsage && chunk.usage && Array.isArray(choices) && choices.length === 0) return '';
-  const { head, usage, isContinued } = completion;
-  completion.hasRole ||= chunkDeltas(chunk).some(({ role }) => role);
+  const { head, usage, text, isContinued } = completion;
+  completion.hasRole ||= someDelta(chunk, ({ role }) => Boolean(role));
   if (!isContinued) return dataFrame(data);
   const summed = usage && isRecord(chunk.usage) ? { usage: addUsage(usage, chunk.usage) } : undefined;
-  const isCiting = completion.text !== '' && chunkDeltas(chunk).some(({ annotations }) => annotations);
+  const isCiting = text !== '' && someDelta(chunk, ({ annotations }) => Boolean(annotations));
   if (!isCiting && !summed && chunk.id === head?.id) return dataFrame(data);
-  const placed = isCiting
-    ? { choices: recordsIn(choices).map((choice) => laterChoice(completion, choice)) }
-    : undefined;
+  const later = (choice: JsonObject) =>
+    isRecord(choice.delta) ? { ...choice, delta: withLaterCitations(choice.delta, text.length) } : choice;
+  const placed = isCiting ? { choices: recordsIn(choices).map(later) } : undefined;
   return chunkFrame({ ...chunk, ...placed, ...head, ...summed });
-}
-
-function laterChoice({ text }: Completion, choice: JsonObject): JsonObject {
-  const { delta } = choice;
-  return isRecord(delta) ? { ...choice, delta: withLaterCitations(delta, text.length) } : choice;
 }
 
 /** The data as the model server's event. */

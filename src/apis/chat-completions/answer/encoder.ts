@@ -16,8 +16,8 @@ import {
   passedFrame,
 } from './completion.ts';
 
-/** The fields of the chunk that hold the text of a part. */
-const TEXT_FIELDS = {
+/** The field of a delta that holds the text of a part. */
+const PART_FIELDS = {
   output_text: 'content',
   refusal: 'refusal',
   reasoning_text: 'reasoning_content',
@@ -153,7 +153,7 @@ export class ChatEncoder {
 
   private ownFrame(event: TurnEvent): string {
     if (event.type === 'part-delta')
-      return event.text === '' ? '' : deltaFrame(this.completion, { [TEXT_FIELDS[event.part]]: event.text });
+      return event.text === '' ? '' : deltaFrame(this.completion, { [PART_FIELDS[event.part]]: event.text });
     const call = event.type === 'arguments-delta' ? this.calls.get(event.index) : undefined;
     // A message holds one call in the legacy form: the first, as in JSON.
     if (this.completion.isLegacy && call !== this.calls.values().next().value) return '';

@@ -1,4 +1,5 @@
 /** The fields of an assistant message besides its text and calls: they are sent back unchanged, even if unknown here. */
+import { moveCitations } from '../../../protocol/annotations.ts';
 import { jsonWeight, mergeInto, type OwnFields } from '../../../protocol/chat-completions/own-fields.ts';
 import { ReasoningDetails } from '../../../protocol/chat-completions/reasoning-details.ts';
 import { REASONING_TEXT_FIELDS } from '../../../protocol/chat-completions/reasoning-fields.ts';
@@ -67,20 +68,8 @@ export function continueFields(earlier: OwnFields, more: JsonObject): void {
 export function withLaterCitations(fields: JsonObject, length: number): JsonObject {
   const { annotations } = fields;
   return Array.isArray(annotations)
-    ? { ...fields, annotations: annotations.map((each) => later(each, length)) }
+    ? { ...fields, annotations: moveCitations(annotations, (place) => place + length) }
     : fields;
-}
-
-function later(citation: unknown, length: number): unknown {
-  if (!isRecord(citation)) return citation;
-  const placed: OwnFields = { ...citation };
-  for (const [name, value] of Object.entries(citation)) {
-    const isPlace = name === 'start_index' || name === 'end_index' || (name === 'index' && 'file_id' in citation);
-    if (isPlace && typeof value === 'number') placed[name] = value + length;
-    // The API has the fields in a member that is named after the type.
-    if (isRecord(value)) placed[name] = later(value, length);
-  }
-  return placed;
 }
 
 /** Mistral streams its content as parts, each of which continues while the next has the same type. */

@@ -2,8 +2,8 @@
 
 import { bytesOfItem, type Limits } from '../../../ports/limits.ts';
 import type { ChatBatch } from '../../../ports/upstream.ts';
+import { firstChoice, type PlainDelta } from '../../../protocol/chat-completions/chunk.ts';
 import { ChatDecoder } from '../../../protocol/chat-completions/decoder.ts';
-import type { PlainDelta } from '../../../protocol/chat-completions/delta.ts';
 import { ChunkMemo } from '../../../protocol/chat-completions/fast-path/chunk-memo.ts';
 import { jsonWeight } from '../../../protocol/chat-completions/own-fields.ts';
 import { customCallIn, rememberArguments } from '../../../protocol/chat-completions/tool-calls.ts';
@@ -200,7 +200,8 @@ export class ModelAnswer {
     if (this.rules.holdsCalls) {
       this.heldSize += data.length;
       const { outputBytes, eventBytes } = this.rules.limits;
-      if (this.heldSize > outputBytes + eventBytes) throw endlessOutput();
+      const tooMuch = "The model server began a call and wrote more than this server's limit besides.";
+      if (this.heldSize > outputBytes + eventBytes) throw new ApiError('output_too_large', tooMuch);
       // Only the last call can be: the decoder emits a call when any other output follows.
       const last = callEntries(chunk).findLast(
         (entry) => mayBeginCall(entry) || entry.function?.arguments || customCallIn(entry),
@@ -255,13 +256,13 @@ export class ModelAnswer {
 
   /** Records the content of a chunk. Throws `output_too_large`. */
   private noteChunk(chunk: JsonObject, events: ModelEvent[]): void {
-    const [choice = {}] = Array.isArray(chunk.choices) ? chunk.choices : [];
+    const choice = firstChoice(chunk);
     this.usage = usageIn(chunk) ?? this.usage;
     // Some servers write an empty one before the end.
-    const reason = isRecord(choice) ? choice.finish_reason : undefined;
+    const reason = choice?.finish_reason;
     if (typeof reason === 'string' && reason) this.finishReason = reason;
     this.noteEvents(events, 0);
-    if (!this.rules.keepsFields || !isRecord(choice)) return;
+    if (!this.rules.keepsFields || !choice) return;
     const content = choice.delta ?? choice.message;
     if (isRecord(content)) this.completion.bytes += this.fields.take(content, content === choice.message);
     for (const [number, fields] of this.extraFields) {
@@ -359,9 +360,4 @@ function parsedChunk(data: string): JsonObject {
   if (!chunk) throw new ApiError('upstream_error', 'The model server sent something that is not a JSON object.');
   rememberArguments(chunk, data);
   return chunk;
-}
-
-function endlessOutput(): ApiError {
-  const message = "The model server began a call and wrote more than this server's limit besides.";
-  return new ApiError('output_too_large', message);
 }

@@ -1,6 +1,5 @@
 /** The request of `POST /chat/completions`: only the fields that this server reads are checked, the model server checks the rest. */
 import type { z } from 'zod';
-import { DEFAULT_LIMITS } from '../../../ports/limits.ts';
 import { bodyFields } from '../../../protocol/json/json-shape.ts';
 import { lazily } from '../../../protocol/json/lazy-schema.ts';
 import { listSchema } from '../../../protocol/json/schema-kinds.ts';
@@ -31,7 +30,7 @@ export type ChatBody = Readonly<Record<string, unknown>> &
   };
 
 /** Throws `ApiError` naming the field at fault. A `reasoning` of nulls is left out: model servers refuse it. */
-export function validateChat(given: unknown, limits: RequestLimits = DEFAULT_LIMITS): ChatBody {
+export function validateChat(given: unknown, limits: RequestLimits): ChatBody {
   const body = bodyFields(given, limits);
   refuseMany(body, limits);
   const result = chatSchema().safeParse(body);

@@ -1,4 +1,5 @@
 /** What a client has received of a completion, put together to the resource that it would have been without a stream. */
+import { choiceIndex } from '../../../protocol/chat-completions/chunk.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
 import { TEXT_FIELDS } from '../answer/message-fields.ts';
@@ -75,34 +76,31 @@ export class ShownCompletion {
     for (const choice of recordsIn(choices)) this.takeChoice(choice);
   }
 
-  private takeChoice({ index = 0, delta, logprobs, ...rest }: JsonObject): void {
-    const choice = placeIn(this.choices, index, () => ({
+  private takeChoice({ index, delta, logprobs, ...rest }: JsonObject): void {
+    const choice = placeIn(this.choices, choiceIndex({ index }), () => ({
       fields: {},
       message: { role: 'assistant', content: null },
       calls: new Map(),
     }));
     if (!choice) return;
     for (const [name, value] of Object.entries(rest)) if (value !== null) choice.fields[name] = value;
-    if (isRecord(logprobs)) choice.fields.logprobs = this.joined(choice.fields.logprobs, logprobs);
+    if (isRecord(logprobs)) this.add(recordIn(choice.fields, 'logprobs'), logprobs, NOTHING);
     if (!isRecord(delta)) return;
     const { tool_calls: calls, function_call: called, audio, ...fields } = delta;
     this.add(choice.message, fields, TEXT_FIELDS);
-    if (isRecord(called)) this.addCalled(choice.message, 'function_call', called);
+    if (isRecord(called)) this.add(recordIn(choice.message, 'function_call'), called, ARGUMENTS);
     if (isRecord(audio)) this.add(recordIn(choice.message, 'audio'), audio, GROWING_AUDIO);
     for (const call of recordsIn(calls)) {
-      const { index: at = 0, function: functionCall, ...others } = call;
+      const { index: at = 0, function: functionCall, custom, ...others } = call;
       const place = placeIn(choice.calls, at, () => ({}));
       if (!place) continue;
       this.add(place, others, NOTHING);
-      if (isRecord(functionCall)) this.addCalled(place, 'function', functionCall);
+      if (isRecord(functionCall)) this.add(recordIn(place, 'function'), functionCall, ARGUMENTS);
+      if (isRecord(custom)) this.add(recordIn(place, 'custom'), custom, ARGUMENTS);
     }
   }
 
-  /** A call's name comes once, its arguments in pieces. */
-  private addCalled(fields: Fields, name: string, called: JsonObject): void {
-    this.add(recordIn(fields, name), called, ARGUMENTS);
-  }
-
+  /** Adds fields of a delta: texts of the growing ones and lists go on. */
   private add(fields: Fields, added: JsonObject, growing: ReadonlySet<string>): void {
     for (const [name, value] of Object.entries(added)) {
       const before = fields[name];
@@ -115,12 +113,6 @@ export class ShownCompletion {
     }
   }
 
-  private joined(before: unknown, added: JsonObject): Fields {
-    const fields = isRecord(before) ? before : {};
-    this.add(fields, added, NOTHING);
-    return fields;
-  }
-
   private takesRoom(length: number): boolean {
     this.length += length;
     if (this.length > this.maxLength) this.isComplete = false;
@@ -129,6 +121,7 @@ export class ShownCompletion {
 }
 
 const NOTHING: ReadonlySet<string> = new Set();
+/** A call's name comes once, its arguments in pieces. */
 const ARGUMENTS: ReadonlySet<string> = new Set(['arguments', 'input']);
 
 function placeIn<Value>(places: Map<number, Value>, index: unknown, create: () => Value): Value | undefined {

@@ -6,10 +6,11 @@ import type { Limits } from '../../../ports/limits.ts';
 import type { ItemPage, ResponseStore } from '../../../ports/store.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { quoteId } from '../../../protocol/ids.ts';
+import { contentText } from '../../../protocol/item-text.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { bodyFields } from '../../../protocol/json/json-shape.ts';
 import { lazily } from '../../../protocol/json/lazy-schema.ts';
-import { isRecord, type JsonObject, plainText } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { type JsonReply, jsonReply } from '../../../protocol/reply.ts';
 import { invalid } from '../../../protocol/responses/invalid.ts';
 import { metadataSchema } from '../../../protocol/responses/schema.ts';
@@ -110,7 +111,7 @@ async function messages(stored: StoredCompletions, { query }: EndpointRequest, i
 function storedMessage(message: JsonObject, id: string): JsonObject & { readonly type: string; readonly id: string } {
   const { content } = message;
   const parts = Array.isArray(content) ? content.filter(isRecord) : undefined;
-  const text = parts ? parts.map((part) => plainText(part.text)).join('') : (content ?? null);
+  const text = parts ? contentText(parts) : (content ?? null);
   return { ...message, type: 'stored', id, content: text, content_parts: parts ?? null };
 }
 

@@ -1,6 +1,5 @@
 /** The request of `POST /v1/messages`, checked in Anthropic's words. */
 
-import { DEFAULT_LIMITS } from '../../../ports/limits.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { bodyFields } from '../../../protocol/json/json-shape.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
@@ -179,11 +178,7 @@ const BODY: Readonly<Record<string, Check>> = {
  * Checks the fields that decide which server answers, as strictly as every server of this API does. Throws `ApiError`
  * naming the field at fault. A count of tokens needs no `max_tokens`.
  */
-export function checkMessages(
-  sent: unknown,
-  limits: RequestLimits = DEFAULT_LIMITS,
-  needsMaxTokens = true,
-): MessagesBody {
+export function checkMessages(sent: unknown, limits: RequestLimits, needsMaxTokens = true): MessagesBody {
   const body = bodyFields(sent, limits);
   const { model, max_tokens: maxTokens, messages, stream, tools, mcp_servers: servers } = body;
   aName(model, 'model');

@@ -1,6 +1,7 @@
 /** What the answers of all APIs have in common for guards that read another server's bytes: one walk, and texts that grow from event to event. */
 
 import type { MaybePromise } from '../../../ports/store.ts';
+import { moveCitations } from '../../../protocol/annotations.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
 import { isPromise, isRecord, type JsonObject, mapMaybePromise } from '../../../protocol/record.ts';
@@ -81,14 +82,20 @@ export abstract class AnswerReader {
   }
 
   /** The JSON of a whole answer, or another text. Rejects with `guard_failed`. */
-  async whole(text: string): Promise<string> {
-    const body = jsonIn(text);
+  async whole(text: string, body: unknown = jsonIn(text)): Promise<string> {
+    const isJson = body !== undefined;
+    const guarded = await this.wholeBody(isJson ? body : text);
+    if (this.guards.onlyObserves) return text;
+    return isJson || typeof guarded !== 'string' ? JSON.stringify(guarded) : guarded;
+  }
+
+  /** A whole answer. Rejects with `guard_failed`. */
+  async wholeBody(body: unknown): Promise<unknown> {
     try {
-      const guarded = body === undefined ? await this.guardText(text, '') : JSON.stringify(await this.readWhole(body));
-      return this.guards.onlyObserves ? text : guarded;
+      return await (typeof body === 'string' ? this.guardText(body, '') : this.readWhole(body));
     } catch (error) {
       if (!(error instanceof GuardBlocked)) throw error;
-      return JSON.stringify(this.blockedWhole(isRecord(body) ? unreadFields(body) : {}));
+      return this.blockedWhole(isRecord(body) ? unreadFields(body) : {});
     }
   }
 
@@ -151,7 +158,7 @@ export abstract class AnswerReader {
     // A part of the Responses API has a text, and a message of Chat Completions a content.
     const text = before.text ?? before.content;
     if (!Array.isArray(before.annotations) || typeof text !== 'string') return value;
-    return { ...value, annotations: moveCitations(value.annotations, this.trackOf(text) ?? tracks.get(text)) };
+    return { ...value, annotations: shownCitations(this.trackOf(text) ?? tracks.get(text), value.annotations) };
   }
 
   /**
@@ -226,19 +233,9 @@ function setValue(value: JsonObject, steps: Steps, text: string): void {
   (owner as Record<string | number, unknown>)[steps.at(-1) ?? ''] = text;
 }
 
-const CITATION_INDICES = ['start_index', 'end_index'] as const;
-
 /** One citation, or a list of them, where the text that they are about is now. */
-export function moveCitations(citations: unknown, track: Track | undefined): unknown {
-  if (!track) return citations;
-  if (Array.isArray(citations)) return citations.map((each: unknown) => moveCitations(each, track));
-  if (!isRecord(citations)) return citations;
-  if (isRecord(citations.url_citation))
-    return { ...citations, url_citation: moveCitations(citations.url_citation, track) };
-  const moved: Record<string, unknown> = { ...citations };
-  for (const name of citations.type === 'file_citation' ? ['index'] : CITATION_INDICES)
-    if (typeof citations[name] === 'number') moved[name] = track.placeOf(citations[name]);
-  return moved;
+export function shownCitations(track: Track | undefined, citations: unknown): unknown {
+  return track ? moveCitations(citations, (place) => track.placeOf(place)) : citations;
 }
 
 /** What guards do not read, and so may be shown of an answer that is blocked. */

@@ -1,6 +1,6 @@
 /** Guards an answer in the words of any API: whichever it is in, whatever the request was. */
 import { jsonIn } from '../../../protocol/json/json-text.ts';
-import { isRecord } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import type { RequestGuards } from '../request/request-guards.ts';
 import type { AnswerReader } from './answer-reader.ts';
 import { ChatAnswer } from './chat-answer.ts';
@@ -45,8 +45,15 @@ export class AnyAnswer {
 
   /** The JSON of a whole answer, or another text. Rejects with `guard_failed`. */
   whole(text: string): Promise<string> {
-    this.use(apiOfWhole(jsonIn(text)));
-    return this.reader.whole(text);
+    const body = jsonIn(text);
+    this.use(apiOfWhole(body));
+    return this.reader.whole(text, body);
+  }
+
+  /** A whole answer. Rejects with `guard_failed`. */
+  wholeBody(body: JsonObject): Promise<unknown> {
+    this.use(apiOfWhole(body));
+    return this.reader.wholeBody(body);
   }
 
   private use(api: AnswerApi | undefined): void {

@@ -1,5 +1,6 @@
 /** Guards an answer of Chat Completions that another server wrote: its chunks as they come, or the whole completion. */
 
+import { choiceIndex } from '../../../protocol/chat-completions/chunk.ts';
 import { isRecord, type JsonObject, plainText } from '../../../protocol/record.ts';
 import { GuardBlocked } from '../guard/guard-context.ts';
 import { PIECE, SPELLINGS } from '../texts/positions.ts';
@@ -9,9 +10,9 @@ import {
   AnswerReader,
   followSteps,
   type GrowingText,
-  moveCitations,
   type OpenText,
   type Steps,
+  shownCitations,
 } from './answer-reader.ts';
 
 const DONE = '[DONE]';
@@ -84,7 +85,7 @@ export class ChatAnswer extends AnswerReader {
     const held = this.heldCitations.get(index) ?? [];
     if (content?.holds) this.heldCitations.set(index, held.concat(annotations));
     // The cast: the chunk was parsed for this reader alone.
-    (delta as Record<string, unknown>).annotations = content?.holds ? [] : moveCitations(annotations, content);
+    (delta as Record<string, unknown>).annotations = content?.holds ? [] : shownCitations(content, annotations);
   }
 
   /** What is held back of these choices. */
@@ -97,7 +98,7 @@ export class ChatAnswer extends AnswerReader {
     for (const [choice, citations] of this.heldCitations) {
       if (!isOver(choice)) continue;
       this.heldCitations.delete(choice);
-      const delta = { annotations: moveCitations(citations, this.contents.get(choice)) };
+      const delta = { annotations: shownCitations(this.contents.get(choice), citations) };
       chunks.push(this.chunk([{ index: choice, delta, finish_reason: null }]));
     }
     return chunks;
@@ -134,7 +135,7 @@ export class ChatAnswer extends AnswerReader {
     } catch (error) {
       if (!(error instanceof GuardBlocked)) throw error;
       const message = { role: 'assistant', content: '' };
-      return { index: isRecord(choice) ? (choice.index ?? 0) : 0, message, finish_reason: 'content_filter' };
+      return { index: isRecord(choice) ? choiceIndex(choice) : 0, message, finish_reason: 'content_filter' };
     }
   }
 
@@ -154,10 +155,6 @@ export class ChatAnswer extends AnswerReader {
     const message = "This server's policy does not let the answer pass.";
     return { error: { message, type: 'server_error', param: null, code: 'content_filter' } };
   }
-}
-
-function choiceIndex({ index = 0 }: JsonObject): number {
-  return Number(index ?? 0);
 }
 
 const PLACES: Readonly<Record<string, string>> = {

@@ -1,8 +1,8 @@
 /** Guards a model's answer between the upstream and the machine, so that what is stored is what is shown. */
 
+import { moveCitations } from '../../../protocol/annotations.ts';
 import { mapFetchedPage } from '../../../protocol/anthropic/fetched-page.ts';
 import type { ModelEvent } from '../../../protocol/events.ts';
-import type { Annotation } from '../../../protocol/items.ts';
 import { GuardBlocked } from '../guard/guard-context.ts';
 import type { RequestGuards } from '../request/request-guards.ts';
 import { BODY, PIECE } from '../texts/positions.ts';
@@ -152,7 +152,7 @@ export class GuardedEvents {
     const { annotation, atEnd, ...rest } = event;
     this.text.citations.push({
       ...rest,
-      annotation: atEnd ? moveAnnotation(annotation, () => this.text?.track.position ?? 0) : annotation,
+      annotation: atEnd ? moveCitations(annotation, () => this.text?.track.position ?? 0) : annotation,
     });
     await this.showCitations();
   }
@@ -161,7 +161,7 @@ export class GuardedEvents {
     const { text } = this;
     if (!text || text.track.holds) return;
     for (const event of text.citations.splice(0)) {
-      const moved = moveAnnotation(event.annotation, (index) => text.track.placeOf(index));
+      const moved = moveCitations(event.annotation, (index) => text.track.placeOf(index));
       this.pass({ ...event, annotation: await this.guardTexts(moved, 'citation') });
     }
   }
@@ -182,11 +182,4 @@ export class GuardedEvents {
     // The cast: texts are replaced by texts.
     return (await mapTexts(value, '', PIECE, { map: (text) => this.guards.output(text, place) })) as Value;
   }
-}
-
-/** The citation with its places in the text mapped. */
-function moveAnnotation(annotation: Annotation, map: (index: number) => number): Annotation {
-  if (annotation.type === 'file_citation') return { ...annotation, index: map(annotation.index) };
-  const { start_index: start, end_index: end } = annotation;
-  return { ...annotation, start_index: map(start), end_index: map(end) };
 }

@@ -2,7 +2,7 @@
 
 import { isRecord, type JsonObject, plainText } from '../../../protocol/record.ts';
 import type { Track } from '../tracks/text-track.ts';
-import { AnswerReader, type GrowingText, moveCitations } from './answer-reader.ts';
+import { AnswerReader, type GrowingText, type OpenText, shownCitations } from './answer-reader.ts';
 
 const DELTA = '.delta';
 const DONE = '.done';
@@ -10,8 +10,6 @@ const TEXT = 'response.output_text';
 /** Its deltas are base64. */
 const AUDIO_DELTA = /^response\.(output_)?audio\.delta$/;
 const STEPS = ['delta'] as const;
-/** The fields of events that hold a whole text. */
-const WHOLE_FIELDS = ['text', 'refusal', 'arguments', 'input', 'code', 'transcript'] as const;
 
 /** A complete text as it was shown, and where its characters are now. */
 interface CompleteText {
@@ -21,9 +19,9 @@ interface CompleteText {
 
 /** One answer. Its output is kept until its end, for the last event of an answer that is blocked. */
 export class ResponseAnswer extends AnswerReader {
-  /** What was shown of each open text. */
-  private readonly shownTexts = new Map<string, string>();
-  /** Complete texts, which later events repeat. */
+  /** What has come of each open text, and what was shown of it. */
+  private readonly streamedTexts = new Map<string, { written: string; shown: string }>();
+  /** Complete texts as they came, which later events repeat. */
   private readonly completeTexts = new Map<string, CompleteText>();
   private readonly output: unknown[] = [];
   private response: JsonObject | undefined;
@@ -38,39 +36,39 @@ export class ResponseAnswer extends AnswerReader {
       if (AUDIO_DELTA.test(type)) return [{ ...((await this.mapTexts({ ...event, delta: '' })) as JsonObject), delta }];
       const part = type.slice(0, -DELTA.length);
       const growing: GrowingText = { key: textKey(event, part), place: partPlace(part), steps: STEPS };
-      return this.shown(growing.key, await this.growText(event, growing));
+      return this.noteText(growing.key, delta, await this.growText(event, growing));
     }
-    const rest = type.endsWith(DONE) ? [...(await this.completeText(event, type.slice(0, -DONE.length)))] : [];
+    const key = type.endsWith(DONE) ? textKey(event, type.slice(0, -DONE.length)) : undefined;
+    const rest: JsonObject[] = [];
     // Some servers leave out the event that ends a text.
     for (const open of this.openTexts.values())
-      if (isOver(open.event, event)) rest.push(...this.shown(open.key, await this.endText(open)));
+      if (open.key === key || isOver(open.event, event)) rest.push(...(await this.endText(open)));
     // The cast: texts are replaced by texts.
     const guarded = (await this.mapTexts(event)) as JsonObject;
     const track = this.openTexts.get(textKey(event, TEXT))?.track;
     const shown: JsonObject = isRecord(guarded.annotation)
-      ? { ...guarded, annotation: moveCitations(guarded.annotation, track) }
+      ? { ...guarded, annotation: shownCitations(track, guarded.annotation) }
       : guarded;
     if (isRecord(shown.response)) this.response = shown.response;
     if (type === 'response.output_item.done') this.output.push(shown.item);
     return [...rest, shown];
   }
 
-  private shown(key: string, events: readonly JsonObject[]): readonly JsonObject[] {
-    for (const { delta } of events) this.shownTexts.set(key, (this.shownTexts.get(key) ?? '') + plainText(delta));
+  private noteText(key: string, delta: string, events: readonly JsonObject[]): readonly JsonObject[] {
+    const text = this.streamedTexts.get(key) ?? { written: '', shown: '' };
+    text.written += delta;
+    for (const event of events) text.shown += plainText(event.delta);
+    this.streamedTexts.set(key, text);
     return events;
   }
 
-  /** The rest of the text that the event ends. */
-  private async completeText(event: JsonObject, part: string): Promise<readonly JsonObject[]> {
-    const key = textKey(event, part);
-    const open = this.openTexts.get(key);
-    if (!open) return [];
-    const rest = this.shown(key, await this.endText(open));
-    const field = WHOLE_FIELDS.find((name) => typeof event[name] === 'string');
-    const shown = this.shownTexts.get(key) ?? '';
-    if (field) this.completeTexts.set(String(event[field]), { shown, track: open.track });
-    this.shownTexts.delete(key);
-    return rest;
+  protected override async endText(open: OpenText): Promise<readonly JsonObject[]> {
+    const { key, track } = open;
+    const events = this.noteText(key, '', await super.endText(open));
+    const { written = '', shown = '' } = this.streamedTexts.get(key) ?? {};
+    this.completeTexts.set(written, { shown, track });
+    this.streamedTexts.delete(key);
+    return events;
   }
 
   protected override async guardText(text: string, path: string, tracks?: Map<string, Track>): Promise<string> {

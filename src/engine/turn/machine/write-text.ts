@@ -1,6 +1,7 @@
 /** Writes text: messages and reasoning, their parts and deltas. */
 
 import { bytesOfItem } from '../../../ports/limits.ts';
+import { moveCitations } from '../../../protocol/annotations.ts';
 import { grow, wholeText } from '../../../protocol/grown-text.ts';
 import { outputItemId } from '../../../protocol/ids.ts';
 import { thoughtText } from '../../../protocol/item-text.ts';
@@ -70,8 +71,7 @@ function addText(draft: Draft, writing: WritingPart, text: string, logprobs: str
 export function annotate(draft: Draft, citation: Annotation, atEnd = false): void {
   const { index, id, part } = openPart(draft, 'output_text');
   const end = part.text.length + part.tail.length;
-  const place = citation.type === 'file_citation' ? { index: end } : { start_index: end, end_index: end };
-  const annotation = atEnd ? { ...citation, ...place } : citation;
+  const annotation = atEnd ? moveCitations(citation, () => end) : citation;
   draft.events.push({
     type: 'annotation',
     sequence: draft.sequence++,

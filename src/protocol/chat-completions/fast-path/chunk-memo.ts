@@ -2,7 +2,7 @@
 
 import { type DeltaFormat, DeltaMemo } from '../../json/delta-memo.ts';
 import { isEmptyField, isRecord } from '../../record.ts';
-import { isForeignRole, type PlainDelta } from '../delta.ts';
+import { isFirstChoice, isForeignRole, type PlainDelta } from '../chunk.ts';
 import { readLogProbs } from '../log-probs.ts';
 
 /** The memo of one answer's chunks. */
@@ -24,8 +24,7 @@ function plainDeltaIn(chunk: unknown): PlainDelta | undefined {
   if (!isRecord(chunk) || chunk.usage || chunk.error || chunk.x_groq || chunk.type === 'error') return undefined;
   if (chunk.object === 'error' || !Array.isArray(chunk.choices) || chunk.choices.length !== 1) return undefined;
   const [choice] = chunk.choices;
-  if (!isRecord(choice) || (choice.index ?? 0) !== 0 || choice.finish_reason || choice.message || choice.usage)
-    return undefined;
+  if (!isFirstChoice(choice) || choice.finish_reason || choice.message || choice.usage) return undefined;
   if (!isRecord(choice.delta)) return undefined;
   const { role, content, tool_calls: calls, ...others } = choice.delta;
   if (isForeignRole(role) || !Object.values(others).every(isEmptyField)) return undefined;
