@@ -33,14 +33,15 @@ export class ResponsesEndpoints {
   private readonly settings: CoreSettings;
   private readonly background: BackgroundRuns;
   private readonly followers: Followers;
+  private readonly engine: NonNullable<CoreSettings['engine']>;
 
   constructor(settings: CoreSettings) {
     this.settings = settings;
     this.turns = settings.turns;
     this.followers = new Followers(settings.limits);
     const own = settings.engine ?? inProcessEngine();
-    const engine = settings.webhooks ? settings.webhooks.watch(own, settings.store) : own;
-    this.background = new BackgroundRuns({ ...settings, engine }, this.turns, (request, life, resumed) =>
+    this.engine = settings.webhooks ? settings.webhooks.watch(own, settings.store) : own;
+    this.background = new BackgroundRuns({ ...settings, engine: this.engine }, this.turns, (request, life, resumed) =>
       prepareRun(request, settingsFor(settings, request), life, { isLogged: true, resumed }),
     );
   }
@@ -100,13 +101,14 @@ export class ResponsesEndpoints {
   /** Followers last: a turn that ends is theirs to read. */
   async drain(options: DrainOptions = {}): Promise<void> {
     const began = Date.now();
-    const { engine } = this.settings;
+    const { engine } = this;
     // At once: what another process can continue need not end here.
-    if (engine?.takesOver) await engine.release();
+    if (engine.takesOver) await engine.release();
     await this.turns.drain(options);
     const timeoutMs = Math.max((options.timeoutMs ?? DRAIN_MS) - (Date.now() - began), 0);
     await this.followers.drain({ ...options, timeoutMs });
-    await engine?.close();
+    // Also that of this process: what a response's end is to be followed by is over then.
+    await engine.close();
   }
 
   get running() {
