@@ -1,10 +1,12 @@
 /** Inputs that are refused, bounds, and batches whose time is over. */
+
 import type OpenAI from 'openai';
+import { retryPauseMs } from '../../../src/apis/batches/lines/answer-line.ts';
 import { chatCompletion } from '../../../src/testing/index.ts';
 import { type BatchesApp, create, ended, line, results, startBatchesApp, until, upload } from './batches-app.ts';
 
-let app: BatchesApp;
-afterEach(() => app.close());
+let app: BatchesApp | undefined;
+afterEach(() => app?.close());
 
 /** The faults of a batch of these lines. */
 async function faultsOf(lines: readonly string[], client: OpenAI): Promise<readonly unknown[]> {
@@ -12,6 +14,12 @@ async function faultsOf(lines: readonly string[], client: OpenAI): Promise<reado
   expect([over.status, over.output_file_id, typeof over.failed_at]).toEqual(['failed', null, 'number']);
   return over.errors?.data?.map(({ code, line: number, param }) => [code, number, param]) ?? [];
 }
+
+it('[E-10] a line waits for as long as its answer asks for, up to four hours, and otherwise longer each time', () => {
+  const asked = ['30', '3600', '86400', '0'].map((seconds) => retryPauseMs({ 'retry-after': seconds }, 1, 1000));
+  expect(asked).toEqual([30_000, 3_600_000, 14_400_000, 1]);
+  expect([1, 2, 3, 20].map((attempt) => retryPauseMs({}, attempt, 1000))).toEqual([1000, 2000, 4000, 60_000]);
+});
 
 describe('a batch', () => {
   it('[E-10] with bad lines fails, and names each of them as OpenAI does; no model is asked', async () => {

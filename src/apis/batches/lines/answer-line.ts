@@ -14,6 +14,8 @@ const LASTING: ReadonlySet<unknown> = new Set(['insufficient_quota', 'output_too
 /** This server has no place now: the line waits, as long as the batch may. */
 const NO_PLACE: ReadonlySet<unknown> = new Set(['too_many_streams', 'too_many_bodies', 'server_draining']);
 const MAX_PAUSE_MS = 60_000;
+/** Budgets have windows of hours; a model server that asks for days is not believed. */
+const MAX_ASKED_MS = 4 * 60 * 60_000;
 
 /** A line's place in this process, which it leaves while it waits for its next attempt. */
 interface LinePlace {
@@ -54,10 +56,17 @@ export async function answerLine(
     const mayPass = PASSING.has(reply.status) && !LASTING.has(code);
     if (!mayPass || (attempt >= lineAttempts && !NO_PLACE.has(code)))
       return { status: reply.status, body: body ?? null };
-    const pauseMs = retryAfterMs(reply.headers) ?? retryMs * 2 ** Math.min(attempt - 1, 10);
+    const pauseMs = retryPauseMs(reply.headers, attempt, retryMs);
     if (!NO_PLACE.has(code)) attempt += 1;
     place.leave();
-    await pause(Math.min(Math.max(pauseMs, 1), MAX_PAUSE_MS), undefined, { signal });
+    await pause(pauseMs, undefined, { signal });
     await place.enter();
   }
+}
+
+/** Milliseconds before the next attempt after so many: as long as the answer asks for, else `retryMs` and twice as long each time. */
+export function retryPauseMs(headers: LineReply['headers'], attempt: number, retryMs: number): number {
+  const askedMs = retryAfterMs(headers);
+  if (askedMs !== undefined) return Math.min(Math.max(askedMs, 1), MAX_ASKED_MS);
+  return Math.min(retryMs * 2 ** Math.min(attempt - 1, 10), MAX_PAUSE_MS);
 }
