@@ -123,7 +123,8 @@ function firstCount(usage: JsonObject, places: readonly Place[]): number | undef
   for (const place of places) {
     const value = usageNumber(usage, place);
     if (value === undefined) continue;
-    if (value >= 1) return Math.floor(value);
+    // Sums of what no server can mean would be infinite, which JSON writes as null.
+    if (value >= 1) return Math.min(Math.floor(value), Number.MAX_SAFE_INTEGER);
     zero = 0;
   }
   return zero;

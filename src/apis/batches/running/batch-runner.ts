@@ -52,12 +52,25 @@ export class BatchRunner implements BackgroundWorker {
   /** What works on each batch here. */
   private readonly stops = new Map<string, Set<BatchStop>>();
   private readonly leases = new Map<string, NodeJS.Timeout>();
+  private hasDrained = false;
 
   constructor(settings: BatchesSettings, records: BatchRecords) {
     this.settings = settings;
     this.records = records;
     const { parallelLines } = settings.batchLimits;
     this.slots = new FairSlots({ places: parallelLines, waiting: Number.POSITIVE_INFINITY });
+  }
+
+  /** Whether everything has been given back: the next process goes on. */
+  get isDraining(): boolean {
+    return this.hasDrained;
+  }
+
+  /** Gives back what runs, and closes the engine. */
+  async drain(): Promise<void> {
+    this.hasDrained = true;
+    await this.settings.engine.release();
+    await this.settings.engine.close();
   }
 
   async run({ key, signal }: ClaimedRun): Promise<Outcome> {
@@ -93,7 +106,7 @@ export class BatchRunner implements BackgroundWorker {
 
   /** Goes on with a batch whose process is gone, where the engine does not. Throws `store_error`. */
   async revive(batch: Batch): Promise<void> {
-    if (this.settings.engine.takesOver || hasEnded(batch)) return;
+    if (this.settings.engine.takesOver || hasEnded(batch) || this.isDraining) return;
     const { lease } = batch.state;
     if (lease?.owner !== this.owner && Number(lease?.until ?? 0) <= Date.now()) await this.advance(batch);
   }
