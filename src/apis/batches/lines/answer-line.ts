@@ -1,7 +1,7 @@
 /** Has one line answered by an API, again after failures that may pass. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { retryAfterMs } from '../../../ports/host/retry-after.ts';
-import { toApiError } from '../../../protocol/errors.ts';
+import { ApiError, toApiError } from '../../../protocol/errors.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
 import { isRecord } from '../../../protocol/record.ts';
 import type { BatchLimits } from '../limits.ts';
@@ -51,17 +51,25 @@ export async function answerLine(
     }
     // An answer to a request that was given up is none.
     signal.throwIfAborted();
-    const body = jsonIn(reply.body);
+    const answer = readAnswer(reply);
+    const { status, body } = answer;
     const code = isRecord(body) && isRecord(body.error) ? body.error.code : undefined;
-    const mayPass = PASSING.has(reply.status) && !LASTING.has(code);
-    if (!mayPass || (attempt >= lineAttempts && !NO_PLACE.has(code)))
-      return { status: reply.status, body: body ?? null };
+    const mayPass = PASSING.has(status) && !LASTING.has(code);
+    if (!mayPass || (attempt >= lineAttempts && !NO_PLACE.has(code))) return answer;
     const pauseMs = retryPauseMs(reply.headers, attempt, retryMs);
     if (!NO_PLACE.has(code)) attempt += 1;
     place.leave();
     await pause(pauseMs, undefined, { signal });
     await place.enter();
   }
+}
+
+/** What the model server's own answer, which is passed on, claims to be a success and is no object, is a failure of the server. */
+function readAnswer({ status, body: text }: LineReply): Answer {
+  const body = jsonIn(text) ?? null;
+  if (status >= 300 || isRecord(body)) return { status, body };
+  const error = new ApiError('upstream_error', "The model server's answer is not a JSON object.");
+  return { status: error.status, body: { error: error.body } };
 }
 
 /** Milliseconds before the next attempt after so many: as long as the answer asks for, else `retryMs` and twice as long each time. */
