@@ -2,7 +2,8 @@
 
 import type OpenAI from 'openai';
 import { retryPauseMs } from '../../../src/apis/batches/lines/answer-line.ts';
-import { chatCompletion } from '../../../src/testing/index.ts';
+import { functionTools } from '../../../src/index.ts';
+import { chatChunk, chatCompletion, toolCallStream } from '../../../src/testing/index.ts';
 import { type BatchesApp, create, ended, line, results, startBatchesApp, until, upload } from './batches-app.ts';
 
 let app: BatchesApp | undefined;
@@ -123,6 +124,22 @@ describe('a batch', () => {
       ...['completed', 1, 'bad', 400],
     ]);
     expect(refused?.response.body.error.param).toBe('temperature');
+  });
+
+  it('[E-10] has an answer that breaks off made again, unless a tool has run for it', async () => {
+    const tools = functionTools({ now: { description: 'The time.', execute: () => 'noon' } });
+    app = await startBatchesApp({ router: { tools } });
+    const client = app.client();
+    const cut = { body: [chatChunk({ content: 'Half' }), ' '], cutAfterBytes: 1e6 };
+    app.model.reply(cut, { body: chatCompletion('Whole.') });
+    const made = await ended(client, await create(client, [line('text')]));
+    const [text] = await results(client, made.output_file_id);
+    expect([text?.response.body.status, app.model.requests.length]).toEqual(['completed', 2]);
+    app.model.reply({ body: toolCallStream([{ id: 'c', name: 'now', arguments: '{}' }]) }, cut);
+    const broken = await ended(client, await create(client, [line('tool')]));
+    const [tool] = await results(client, broken.output_file_id);
+    const { status, error } = tool?.response.body;
+    expect([status, error.reason, app.model.requests.length]).toEqual(['failed', 'upstream_truncated', 4]);
   });
 
   it('[E-10] beyond as many as a tenant may have at once is refused, until one has ended', async () => {

@@ -13,6 +13,8 @@ const PASSING: ReadonlySet<number> = new Set([408, 429, 502, 503, 504, 529]);
 const LASTING: ReadonlySet<unknown> = new Set(['insufficient_quota', 'output_too_large']);
 /** This server has no place now: the line waits, as long as the batch may. */
 const NO_PLACE: ReadonlySet<unknown> = new Set(['too_many_streams', 'too_many_bodies', 'server_draining']);
+/** The types of items that a model writes, and nothing else does. */
+const TEXTS: ReadonlySet<unknown> = new Set(['message', 'reasoning']);
 const MAX_PAUSE_MS = 60_000;
 /** Budgets have windows of hours; a model server that asks for days is not believed. */
 const MAX_ASKED_MS = 4 * 60 * 60_000;
@@ -52,8 +54,7 @@ export async function answerLine(
     // An answer to a request that was given up is none.
     signal.throwIfAborted();
     const answer = readAnswer(reply);
-    const { status, body } = answer;
-    const code = isRecord(body) && isRecord(body.error) ? body.error.code : undefined;
+    const { status, code } = readFailure(answer);
     const mayPass = PASSING.has(status) && !LASTING.has(code);
     if (!mayPass || (attempt >= lineAttempts && !NO_PLACE.has(code))) return answer;
     const pauseMs = retryPauseMs(reply.headers, attempt, retryMs);
@@ -70,6 +71,19 @@ function readAnswer({ status, body: text }: LineReply): Answer {
   if (status >= 300 || isRecord(body)) return { status, body };
   const error = new ApiError('upstream_error', "The model server's answer is not a JSON object.");
   return { status: error.status, body: { error: error.body } };
+}
+
+/**
+ * The code of the answer's error, and the status that it has or, for a response that failed after its model had begun to write, would
+ * have had: such a response is made again, unless a tool may have taken effect in it.
+ */
+function readFailure({ status, body }: Answer): { readonly status: number; readonly code: unknown } {
+  if (!isRecord(body) || !isRecord(body.error)) return { status, code: undefined };
+  const { error, output } = body;
+  if (status >= 300) return { status, code: error.code };
+  const isText = Array.isArray(output) && output.every((item) => TEXTS.has(item.type));
+  const code = String(error.reason ?? error.code);
+  return { status: isText ? new ApiError(code, '').status : status, code };
 }
 
 /** Milliseconds before the next attempt after so many: as long as the answer asks for, else `retryMs` and twice as long each time. */
