@@ -132,10 +132,13 @@ function firstCount(usage: JsonObject, places: readonly Place[]): number | undef
 
 const DECIMAL = /^\d{1,20}(?:\.\d{1,40})?(?:e-?\d{1,3})?$/i;
 
-/** Undefined for what is no number of something. Some servers write numbers as text, as OpenCode does with the cost. */
 function usageNumber(usage: JsonObject, [field, inner]: Place): number | undefined {
   const outer = usage[field];
-  const value = inner === undefined ? outer : isRecord(outer) ? outer[inner] : undefined;
+  return readNumber(inner === undefined ? outer : isRecord(outer) ? outer[inner] : undefined);
+}
+
+/** Undefined for what is no number of something. Some servers write numbers as text, as OpenCode does with the cost. */
+export function readNumber(value: unknown): number | undefined {
   const number = typeof value === 'string' && DECIMAL.test(value) ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined;
 }
