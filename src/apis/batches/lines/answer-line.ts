@@ -43,34 +43,29 @@ export async function answerLine(
 ): Promise<Answer> {
   const { signal } = request;
   for (let attempt = 1; ; ) {
-    let reply: LineReply;
+    let answer: Answer & Pick<LineReply, 'headers'>;
     try {
-      reply = await apis.answer(request, answerBytes);
+      const { body: text, ...reply } = await apis.answer(request, answerBytes);
+      answer = { ...reply, body: jsonIn(text) ?? null };
+      // The model server's own, which is passed on.
+      if (answer.status < 300 && !isRecord(answer.body))
+        throw new ApiError('upstream_error', "The model server's answer is not a JSON object.");
     } catch (error) {
       signal.throwIfAborted();
       const { status, headers, body } = toApiError(error);
-      reply = { status, headers, body: JSON.stringify({ error: body }) };
+      answer = { status, headers, body: { error: body } };
     }
     // An answer to a request that was given up is none.
     signal.throwIfAborted();
-    const answer = readAnswer(reply);
     const { status, code } = readFailure(answer);
     const mayPass = PASSING.has(status) && !LASTING.has(code);
     if (!mayPass || (attempt >= lineAttempts && !NO_PLACE.has(code))) return answer;
-    const pauseMs = retryPauseMs(reply.headers, attempt, retryMs);
+    const pauseMs = retryPauseMs(answer.headers, attempt, retryMs);
     if (!NO_PLACE.has(code)) attempt += 1;
     place.leave();
     await pause(pauseMs, undefined, { signal });
     await place.enter();
   }
-}
-
-/** What the model server's own answer, which is passed on, claims to be a success and is no object, is a failure of the server. */
-function readAnswer({ status, body: text }: LineReply): Answer {
-  const body = jsonIn(text) ?? null;
-  if (status >= 300 || isRecord(body)) return { status, body };
-  const error = new ApiError('upstream_error', "The model server's answer is not a JSON object.");
-  return { status: error.status, body: { error: error.body } };
 }
 
 /**
