@@ -77,15 +77,17 @@ export class BatchRunner implements BackgroundWorker {
     const { takesOver } = this.settings.engine;
     for (let tries = 0; ; tries += 1) {
       try {
-        return await this.work(key, signal);
+        const outcome = await this.work(key, signal);
+        // A log whose last answer was lost is no longer this run's: without another process, the next run claims it.
+        if (outcome === 'ended' || takesOver) return outcome;
       } catch (error) {
-        if (signal.aborted) return 'released';
-        this.onError(error);
-        // What failed was the store, the files or this process: another one, or the next attempt, may succeed.
-        const pauseMs = takesOver ? RETRY_MS : Math.min(RETRY_MS * 2 ** Math.min(tries, 10), MAX_RETRY_MS);
-        await pause(pauseMs, undefined, { signal, ref: false }).catch(() => {});
-        if (takesOver || signal.aborted) return 'released';
+        if (!signal.aborted) this.onError(error);
       }
+      if (signal.aborted) return 'released';
+      // What failed was the store, the files or this process: another one, or the next attempt, may succeed.
+      const pauseMs = takesOver ? RETRY_MS : Math.min(RETRY_MS * 2 ** Math.min(tries, 10), MAX_RETRY_MS);
+      await pause(pauseMs, undefined, { signal, ref: false }).catch(() => {});
+      if (takesOver || signal.aborted) return 'released';
     }
   }
 
