@@ -1,5 +1,6 @@
 /** The Responses API as functions from a request to a reply, for any framework. */
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { BackgroundRuns } from '../apis/background/background-runs.ts';
 import {
   cancelResponse,
@@ -26,6 +27,9 @@ import { inProcessEngine } from '../stores/queues/in-process/in-process-engine.t
 import type { CoreSettings } from './options/core-settings.ts';
 import { settingsFor } from './options/presentation.ts';
 import { inputItemsReply, responseIdIn, responseNotFound, storedReply } from './stored-responses.ts';
+
+/** How long what follows the end of a response has after a drain's deadline, in milliseconds. */
+const GRACE_MS = 1000;
 
 /** The endpoints over one router's settings. */
 export class ResponsesEndpoints {
@@ -105,10 +109,13 @@ export class ResponsesEndpoints {
     // At once: what another process can continue need not end here.
     if (engine.takesOver) await engine.release();
     await this.turns.drain(options);
-    const timeoutMs = Math.max((options.timeoutMs ?? DRAIN_MS) - (Date.now() - began), 0);
-    await this.followers.drain({ ...options, timeoutMs });
-    // Also that of this process: what a response's end is to be followed by is over then.
-    await engine.close();
+    const leftMs = () => Math.max((options.timeoutMs ?? DRAIN_MS) - (Date.now() - began), 0);
+    await this.followers.drain({ ...options, timeoutMs: leftMs() });
+    const closing = engine.close();
+    // The host's engine has its own times. What follows the ends of responses in this process is waited for no longer than they are.
+    await (this.settings.engine
+      ? closing
+      : Promise.race([closing, sleep(leftMs() + GRACE_MS, undefined, { ref: false })]));
   }
 
   get running() {
