@@ -1,5 +1,6 @@
 /** The Responses API as functions from a request to a reply, for any framework. */
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { BackgroundRuns } from '../apis/background/background-runs.ts';
 import {
   cancelResponse,
@@ -27,20 +28,24 @@ import type { CoreSettings } from './options/core-settings.ts';
 import { settingsFor } from './options/presentation.ts';
 import { inputItemsReply, responseIdIn, responseNotFound, storedReply } from './stored-responses.ts';
 
+/** How long what follows the end of a response has after a drain's deadline, in milliseconds. */
+const GRACE_MS = 1000;
+
 /** The endpoints over one router's settings. */
 export class ResponsesEndpoints {
   readonly turns: Activity;
   private readonly settings: CoreSettings;
   private readonly background: BackgroundRuns;
   private readonly followers: Followers;
+  private readonly engine: NonNullable<CoreSettings['engine']>;
 
   constructor(settings: CoreSettings) {
     this.settings = settings;
     this.turns = settings.turns;
     this.followers = new Followers(settings.limits);
     const own = settings.engine ?? inProcessEngine();
-    const engine = settings.webhooks ? settings.webhooks.watch(own, settings.store) : own;
-    this.background = new BackgroundRuns({ ...settings, engine }, this.turns, (request, life, resumed) =>
+    this.engine = settings.webhooks ? settings.webhooks.watch(own, settings.store) : own;
+    this.background = new BackgroundRuns({ ...settings, engine: this.engine }, this.turns, (request, life, resumed) =>
       prepareRun(request, settingsFor(settings, request), life, { isLogged: true, resumed }),
     );
   }
@@ -100,13 +105,17 @@ export class ResponsesEndpoints {
   /** Followers last: a turn that ends is theirs to read. */
   async drain(options: DrainOptions = {}): Promise<void> {
     const began = Date.now();
-    const { engine } = this.settings;
+    const { engine } = this;
     // At once: what another process can continue need not end here.
-    if (engine?.takesOver) await engine.release();
+    if (engine.takesOver) await engine.release();
     await this.turns.drain(options);
-    const timeoutMs = Math.max((options.timeoutMs ?? DRAIN_MS) - (Date.now() - began), 0);
-    await this.followers.drain({ ...options, timeoutMs });
-    await engine?.close();
+    const leftMs = () => Math.max((options.timeoutMs ?? DRAIN_MS) - (Date.now() - began), 0);
+    await this.followers.drain({ ...options, timeoutMs: leftMs() });
+    const closing = engine.close();
+    // The host's engine has its own times. What follows the ends of responses in this process is waited for no longer than they are.
+    await (this.settings.engine
+      ? closing
+      : Promise.race([closing, sleep(leftMs() + GRACE_MS, undefined, { ref: false })]));
   }
 
   get running() {

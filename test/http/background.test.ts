@@ -238,6 +238,19 @@ describe('a response in the background', () => {
     expect([deleted.body.deleted, (await send(`${app.url}/responses/${id}`)).status]).toEqual([true, 404]);
   });
 
+  it('[S-18] does not hold up the end of the server where its store no longer answers', async () => {
+    const store = memoryStore();
+    let isHanging = false;
+    const get: ResponseStore['get'] = (key) => (isHanging ? new Promise(() => {}) : store.get(key));
+    const app = await start([ENDLESS], {
+      store: { ...store, get },
+      limits: { request: { storeTimeoutMs: 3_600_000 } },
+    });
+    await inBackground(app);
+    isHanging = true;
+    await app.router.drain({ timeoutMs: 0 });
+  });
+
   it('[S-18] fails where the server shuts down, and is kept so', async () => {
     const app = await start([ENDLESS]);
     const { id } = await inBackground(app);

@@ -23,6 +23,11 @@ describe('an answer', () => {
     expect(readUsage(usage)?.input_tokens_details).toEqual({ cached_tokens: 2161, cache_write_tokens: 7 });
   });
 
+  it('[V-40] has counts whose sums are numbers in JSON, too, whatever it says', () => {
+    const usage = readUsage({ prompt_tokens: 1e308, completion_tokens: 1e308, total_tokens: 1e308 });
+    expect(JSON.parse(JSON.stringify(usage))).toEqual(usage);
+  });
+
   it('[V-40] is not complete when it has only begun', () => {
     const decoder = new ResponsesDecoder(() => {});
     const events: ModelEvent[] = [];

@@ -205,7 +205,8 @@ class Turns implements Activity {
   }
 }
 
-function drainError(): ApiError {
+/** Refuses what begins while the server shuts down. */
+export function drainError(): ApiError {
   return new ApiError('server_draining', 'This server is shutting down; try again.', {
     headers: { connection: 'close' },
   });

@@ -26,6 +26,8 @@ export interface EndpointRequest {
   readonly abort?: ((reason: ApiError) => void) | undefined;
   /** Whether the client has sent input for the running turn, which then ends before the next model call. */
   readonly isSteered?: (() => boolean) | undefined;
+  /** Whether it goes on with the running turn's request and the client's input: a prompt's messages are in its history. */
+  readonly isSteering?: boolean | undefined;
   /** Whether the client can answer calls of a response that still runs. */
   readonly isInjectable?: boolean | undefined;
   /** The host framework's own request, for its auth. */

@@ -1,5 +1,6 @@
 /** The endpoints of tenants: who may have one, and how one is verified. */
 import { hash, randomBytes } from 'node:crypto';
+import { withTimeout } from '../../ports/host/in-time.ts';
 import type { Sealer } from '../../ports/sealer.ts';
 import type { MaybePromise } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
@@ -42,9 +43,16 @@ export function endpointKey({ url }: Pick<WebhookEndpoint, 'url'>): string {
   return hash('sha256', url).slice(0, 16);
 }
 
-/** The tenant's endpoints, as far as they are ones. Rejects if the host's function does. */
-export async function readEndpoints(read: EndpointSource, scope: string): Promise<readonly WebhookEndpoint[]> {
-  const found: unknown = await read(scope);
+/** The tenant's endpoints, as far as they are ones. Rejects if the host's function does, or takes longer than a delivery may. */
+export async function readEndpoints(
+  { endpoints, timeoutMs }: { readonly endpoints: EndpointSource; readonly timeoutMs: number },
+  scope: string,
+): Promise<readonly WebhookEndpoint[]> {
+  const found: unknown = await withTimeout(
+    endpoints(scope),
+    timeoutMs,
+    () => `endpoints: no answer within ${timeoutMs} ms.`,
+  );
   if (!Array.isArray(found)) return [];
   return found.slice(0, MAX_ENDPOINTS).filter(isEndpoint);
 }

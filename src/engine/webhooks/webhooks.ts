@@ -107,12 +107,12 @@ class Deliverer implements BackgroundWorker {
   }
 
   async publish(event: WebhookEvent): Promise<void> {
-    const { store, endpoints, sealer } = this.settings;
+    const { store, sealer } = this.settings;
     const { scope, subject, type } = event;
     // Always the same for an event, so that receivers know one that arrives twice.
     const id = `evt_${hash('sha256', JSON.stringify([scope, subject, type])).slice(0, 32)}`;
     const sent: SentEvent = { id, type, at: Date.now() };
-    for (const endpoint of await readEndpoints(endpoints, scope)) {
+    for (const endpoint of await readEndpoints(this.settings, scope)) {
       if (endpoint.events && !endpoint.events.includes(type)) continue;
       if (!isVerified(endpoint, scope, sealer)) {
         await this.note(scope, {
@@ -201,8 +201,8 @@ class Deliverer implements BackgroundWorker {
     event: SentEvent,
     signal: AbortSignal,
   ): Promise<WebhookDelivery> {
-    const { endpoints, sealer, timeoutMs } = this.settings;
-    const found = await readEndpoints(endpoints, scope);
+    const { sealer, timeoutMs } = this.settings;
+    const found = await readEndpoints(this.settings, scope);
     const endpoint = found.find((each) => endpointKey(each) === outbox.endpoint);
     const about = {
       ...{ id: event.id, type: event.type, subject: outbox.subject, at: Date.now(), attempt: outbox.failures + 1 },
@@ -264,24 +264,26 @@ function endpointOrigin(url: string): string {
 
 /** The same engine; what its worker brings to an end is published before the engine forgets it. */
 function watched(engine: BackgroundEngine, store: ResponseStore, deliverer: Deliverer): BackgroundEngine {
-  async function publishEnd({ scope, id }: ResponseKey): Promise<void> {
+  /** Returns false while the end is not stored yet: whoever cancels a response stops its run before. */
+  async function publishEnd({ scope, id }: ResponseKey): Promise<boolean> {
     const stored = await fromStore(() => store.get({ scope, id }));
-    if (!stored || isRunning(stored) || stored.resource.background !== true) return;
+    if (stored?.resource.background !== true) return true;
+    if (isRunning(stored)) return false;
     await deliverer.publish({ scope, subject: id, type: `response.${stored.resource.status}` });
+    return true;
   }
 
   async function ended(key: ResponseKey, signal: AbortSignal): Promise<Outcome> {
     for (let tries = 1; ; tries += 1) {
       try {
-        await publishEnd(key);
-        return 'ended';
+        if (await publishEnd(key)) return 'ended';
       } catch (error) {
         deliverer.onError(error);
-        await pause(RETRY_MS, undefined, { signal, ref: false }).catch(() => {});
-        // The next process finds the response ended, and publishes that.
-        if (engine.takesOver) return 'released';
-        if (signal.aborted || tries >= PUBLISH_TRIES) return 'ended';
       }
+      await pause(RETRY_MS, undefined, { signal, ref: false }).catch(() => {});
+      // The next process finds the response ended, and publishes that.
+      if (engine.takesOver) return 'released';
+      if (signal.aborted || tries >= PUBLISH_TRIES) return 'ended';
     }
   }
 

@@ -53,6 +53,7 @@ export async function answerCreate(client: Client, message: CreateMessage): Prom
       { ...message, body: next },
       {
         steers: committed,
+        isSteering: true,
         onRefused: async (error) => {
           if (client.left.aborted) throw error;
           const failure = { code: 'successor_creation_failed', message: toApiError(error).message };
@@ -66,12 +67,14 @@ export async function answerCreate(client: Client, message: CreateMessage): Prom
 /** The steers that a turn commits by beginning, and what follows if it cannot begin. */
 interface Beginning extends Required<Pick<Followed, 'steers'>> {
   readonly onRefused: (error: unknown, request: EndpointRequest) => Promise<void>;
+  /** Whether the turn goes on with another one's request. */
+  readonly isSteering?: boolean;
 }
 
 async function runTurn(
   client: Client,
   { body, generate, lane }: CreateMessage,
-  { steers, onRefused }: Beginning,
+  { steers, onRefused, isSteering = false }: Beginning,
 ): Promise<Followed | undefined> {
   const { core, memory, turns, steering, injection } = client;
   const upstream = generate ? core.upstream : noModel;
@@ -82,6 +85,7 @@ async function runTurn(
   const request = {
     ...unsteered,
     isSteered: () => steering.hasSteers(id),
+    ...(isSteering ? { isSteering } : {}),
     ...(injection ? { isInjectable: true } : {}),
   };
   core.recorder.onStep?.(receivedStep(request, 'WebSocket response.create'));

@@ -123,7 +123,8 @@ function firstCount(usage: JsonObject, places: readonly Place[]): number | undef
   for (const place of places) {
     const value = usageNumber(usage, place);
     if (value === undefined) continue;
-    if (value >= 1) return Math.floor(value);
+    // Sums of what no server can mean would be infinite, which JSON writes as null.
+    if (value >= 1) return Math.min(Math.floor(value), Number.MAX_SAFE_INTEGER);
     zero = 0;
   }
   return zero;
@@ -131,10 +132,13 @@ function firstCount(usage: JsonObject, places: readonly Place[]): number | undef
 
 const DECIMAL = /^\d{1,20}(?:\.\d{1,40})?(?:e-?\d{1,3})?$/i;
 
-/** Undefined for what is no number of something. Some servers write numbers as text, as OpenCode does with the cost. */
 function usageNumber(usage: JsonObject, [field, inner]: Place): number | undefined {
   const owner = inner === undefined ? usage : usage[field];
-  const value = isRecord(owner) ? owner[inner ?? field] : undefined;
+  return readNumber(isRecord(owner) ? owner[inner ?? field] : undefined);
+}
+
+/** Undefined for what is no number of something. Some servers write numbers as text, as OpenCode does with the cost. */
+export function readNumber(value: unknown): number | undefined {
   const number = typeof value === 'string' && DECIMAL.test(value) ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined;
 }

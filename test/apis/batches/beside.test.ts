@@ -172,6 +172,25 @@ describe('batches in openResponses', () => {
     await next.api.close();
   });
 
+  it('[E-10] of a server that shuts down are seen as they are, can be cancelled, and are no more begun', async () => {
+    const store = memoryStore();
+    const { api, client } = await start({ store });
+    model.reply({ hang: true });
+    const asked = model.nextRequest();
+    const { id, input_file_id } = await create(client, [line('one')]);
+    await asked;
+    await api.drain();
+    expect((await client.batches.retrieve(id)).status).toBe('in_progress');
+    const another = client.batches.create({ input_file_id, endpoint: '/v1/responses', completion_window: '24h' });
+    await expect(another).rejects.toMatchObject({ status: 503, code: 'server_draining' });
+    expect((await client.batches.cancel(id)).status).toBe('cancelling');
+    await server?.close();
+    const next = await start({ store });
+    const over = await ended(next.client, { id });
+    expect([over.status, over.request_counts]).toEqual(['cancelled', { total: 1, completed: 0, failed: 0 }]);
+    await next.api.close();
+  });
+
   it('[E-10] refuse an engine of several processes over a store of one, and without a secret', () => {
     const engine: BackgroundEngine = Object.assign(inProcessEngine(), { name: 'shared', takesOver: true });
     const open = () => openResponses({ logger: false, apis: [batchesApi({ files, engine })] });

@@ -34,6 +34,21 @@ it('[E-10] [C-28] keep to the requests of a budget, and to its tokens as the mod
   app = undefined;
 });
 
+it('[E-10] that are none are an error, after further attempts', async () => {
+  app = await startBatchesApp({ batches: { quota: { lineAttempts: 2 } } });
+  const client = app.client();
+  for (const body of ['<html>Sign in</html>', '', '[1]']) {
+    app.model.reply({ body }, { body });
+    const batch = await ended(client, await create(client, [line('one', {}, '/v1/embeddings')], '/v1/embeddings'));
+    const [result] = await results(client, batch.error_file_id);
+    expect([batch.request_counts, result?.response.status_code, result?.response.body.error.code]).toEqual([
+      { total: 1, completed: 0, failed: 1 },
+      502,
+      'upstream_error',
+    ]);
+  }
+});
+
 it('[E-10] take places of turns, and give them back', async () => {
   app = await startBatchesApp({ router: { limits: { turns: { concurrentTurns: 2, queuedTurns: 100 } } } });
   const running: number[] = [];

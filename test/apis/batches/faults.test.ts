@@ -1,10 +1,13 @@
 /** Inputs that are refused, bounds, and batches whose time is over. */
+
 import type OpenAI from 'openai';
-import { chatCompletion } from '../../../src/testing/index.ts';
+import { retryPauseMs } from '../../../src/apis/batches/lines/answer-line.ts';
+import { functionTools } from '../../../src/index.ts';
+import { chatChunk, chatCompletion, toolCallStream } from '../../../src/testing/index.ts';
 import { type BatchesApp, create, ended, line, results, startBatchesApp, until, upload } from './batches-app.ts';
 
-let app: BatchesApp;
-afterEach(() => app.close());
+let app: BatchesApp | undefined;
+afterEach(() => app?.close());
 
 /** The faults of a batch of these lines. */
 async function faultsOf(lines: readonly string[], client: OpenAI): Promise<readonly unknown[]> {
@@ -12,6 +15,12 @@ async function faultsOf(lines: readonly string[], client: OpenAI): Promise<reado
   expect([over.status, over.output_file_id, typeof over.failed_at]).toEqual(['failed', null, 'number']);
   return over.errors?.data?.map(({ code, line: number, param }) => [code, number, param]) ?? [];
 }
+
+it('[E-10] a line waits for as long as its answer asks for, up to four hours, and otherwise longer each time', () => {
+  const asked = ['30', '3600', '86400', '0'].map((seconds) => retryPauseMs({ 'retry-after': seconds }, 1, 1000));
+  expect(asked).toEqual([30_000, 3_600_000, 14_400_000, 1]);
+  expect([1, 2, 3, 20].map((attempt) => retryPauseMs({}, attempt, 1000))).toEqual([1000, 2000, 4000, 60_000]);
+});
 
 describe('a batch', () => {
   it('[E-10] with bad lines fails, and names each of them as OpenAI does; no model is asked', async () => {
@@ -115,6 +124,22 @@ describe('a batch', () => {
       ...['completed', 1, 'bad', 400],
     ]);
     expect(refused?.response.body.error.param).toBe('temperature');
+  });
+
+  it('[E-10] has an answer that breaks off made again, unless a tool has run for it', async () => {
+    const tools = functionTools({ now: { description: 'The time.', execute: () => 'noon' } });
+    app = await startBatchesApp({ router: { tools } });
+    const client = app.client();
+    const cut = { body: [chatChunk({ content: 'Half' }), ' '], cutAfterBytes: 1e6 };
+    app.model.reply(cut, { body: chatCompletion('Whole.') });
+    const made = await ended(client, await create(client, [line('text')]));
+    const [text] = await results(client, made.output_file_id);
+    expect([text?.response.body.status, app.model.requests.length]).toEqual(['completed', 2]);
+    app.model.reply({ body: toolCallStream([{ id: 'c', name: 'now', arguments: '{}' }]) }, cut);
+    const broken = await ended(client, await create(client, [line('tool')]));
+    const [tool] = await results(client, broken.output_file_id);
+    const { status, error } = tool?.response.body;
+    expect([status, error.reason, app.model.requests.length]).toEqual(['failed', 'upstream_truncated', 4]);
   });
 
   it('[E-10] beyond as many as a tenant may have at once is refused, until one has ended', async () => {

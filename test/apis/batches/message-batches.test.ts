@@ -84,6 +84,25 @@ describe('a batch of messages', () => {
     ]);
   });
 
+  it('[E-10] may have a model for each request, and fields of which only the API of messages judges', async () => {
+    app = await startBatchesApp();
+    app.model.reply({ body: chatCompletion('Yes.') });
+    const requests = [order('a', { model: 'one' }), order('b', { model: 'two', background: true })];
+    const { json: batch } = await send('', { requests });
+    expect((await ended(batch.id)).request_counts).toMatchObject({ succeeded: 2, errored: 0 });
+    expect((await resultsOf(batch.id)).map(({ result }) => result.message.model)).toEqual(['one', 'two']);
+  });
+
+  it('[E-10] with a request that is longer than a line may be is refused, and leaves no file', async () => {
+    app = await startBatchesApp({ batches: { quota: { lineBytes: 500 } } });
+    const { status, json } = await send('', { requests: [order('a'), order('b', { system: 'x'.repeat(500) })] });
+    expect([status, json.error]).toEqual([
+      413,
+      { type: 'request_too_large', message: 'requests.1: the request has more than 500 bytes.' },
+    ]);
+    expect((await app.client().files.list()).data).toEqual([]);
+  });
+
   it('[E-10] that is cancelled has a result for each request', async () => {
     app = await startBatchesApp({ batches: { quota: { parallelLines: 1 } } });
     app.model.reply({ body: chatCompletion('First.') }, { hang: true });

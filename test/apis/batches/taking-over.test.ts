@@ -2,6 +2,7 @@
 import { memoryFiles } from '../../../src/files.ts';
 import { memoryStore } from '../../../src/index.ts';
 import type { BackgroundEngine, BackgroundWorker } from '../../../src/ports/background/background-engine.ts';
+import type { EventLog } from '../../../src/ports/background/event-log.ts';
 import type { ResponseKey, ResponseStore } from '../../../src/ports/store.ts';
 import { chatCompletion, type FakeUpstream, startFakeUpstream } from '../../../src/testing/index.ts';
 import { type BatchesApp, create, ended, line, results, startBatchesApp, until } from './batches-app.ts';
@@ -175,6 +176,29 @@ describe('a batch', () => {
     ]);
     expect(await client.batches.retrieve(batch.id)).toEqual(over);
     expect([...asked().values()].every((count) => count === 1)).toBe(true);
+  });
+
+  it('[E-10] of a process without a shared engine goes on where the store’s answer to a result was lost', async () => {
+    const store = memoryStore();
+    const { events } = store;
+    let isLost = false;
+    const append: EventLog['append'] = async (key, more) => {
+      const isKept = await events.append(key, more);
+      if (isLost || more.events.length === 0) return isKept;
+      isLost = true;
+      throw new Error('The connection was lost.');
+    };
+    const app = await startBatchesApp({ model, store: { ...store, events: { ...events, append } } });
+    apps.push(app);
+    answerOnly(Number.POSITIVE_INFINITY);
+    const client = app.client();
+    const batch = await create(
+      client,
+      LINES.map((id) => line(id)),
+    );
+    const over = await ended(client, batch);
+    expect([isLost, over.status, over.request_counts?.completed, asked().size]).toEqual([true, 'completed', 40, 40]);
+    expect([...asked().values()].filter((count) => count > 1).length).toBeLessThanOrEqual(8);
   });
 
   it('[E-10] of a process without a shared engine goes on when its owner asks for it after a restart', async () => {

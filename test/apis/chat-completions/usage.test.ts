@@ -32,3 +32,13 @@ it('[S-10] lets the later of two other values count, unless it is empty', () => 
     seen: 'twice',
   });
 });
+
+it('[S-10] adds counts that a server writes as text', () => {
+  expect(
+    addUsage({ prompt_tokens: '5', cost: '0.5', tier: 'a' }, { prompt_tokens: '7', cost: 0.25, tier: 'a' }),
+  ).toEqual({
+    prompt_tokens: 12,
+    cost: 0.75,
+    tier: 'a',
+  });
+});

@@ -1,10 +1,17 @@
 /** The ends of responses in the background and of batches, as webhooks, and as the inspector shows them. */
 import { createServer } from 'node:http';
-import { chatCompletionsUpstream, memoryStore, type RouterOptions } from '../../../src/index.ts';
+import express from 'express';
+import {
+  chatCompletionsUpstream,
+  memoryStore,
+  openResponses,
+  type ResponseStore,
+  type RouterOptions,
+} from '../../../src/index.ts';
 import { createInspector } from '../../../src/observe/inspector/index.ts';
 import { defaultScope } from '../../../src/ports/scope.ts';
 import { chatChunk, type FakeUpstream, startFakeUpstream } from '../../../src/testing/index.ts';
-import type { Webhooks } from '../../../src/webhooks.ts';
+import { createWebhooks, type Webhooks } from '../../../src/webhooks.ts';
 import { type BatchesApp, create, ended, line, startBatchesApp } from '../../apis/batches/batches-app.ts';
 import { type App, startApp } from '../../support/app.ts';
 import { listening } from '../../support/listening.ts';
@@ -76,7 +83,74 @@ describe('a response in the background', () => {
     ]);
     expect(world.errors).toEqual([]);
   });
+
+  it('[E-11] is told of when it is cancelled, also where the store takes longer than its run', async () => {
+    const url = await start({ store: slowStore() });
+    model.reply({ hang: true });
+    const asked = model.nextRequest();
+    const { id } = await post(`${url}/responses`, QUESTION);
+    await asked;
+    expect((await post(`${url}/responses/${id}/cancel`)).status).toBe('cancelled');
+    await until(() => receiver.events.length === 1);
+    expect(receiver.events.map(({ event }) => [event.type, event.data.id])).toEqual([['response.cancelled', id]]);
+  });
+
+  it('[E-11] is told of before everything is closed, although the host takes its time to find the endpoints', async () => {
+    const order: string[] = [];
+    let isAsked = false;
+    let isClosing = false;
+    const endpoints = async () => {
+      isAsked = true;
+      // All the turns of the event loop that an end which does not wait could need.
+      for (let turns = 0; !isClosing || turns < 200; turns += isClosing ? 1 : 0)
+        await new Promise((resolve) => setImmediate(resolve));
+      order.push('found');
+      return [];
+    };
+    const slow = createWebhooks({ endpoints, logger: false });
+    const webhooks = { ...slow, close: () => slow.close().then(() => void order.push('closed')) };
+    const upstream = chatCompletionsUpstream({ baseURL: model.baseURL, apiKey: 'key', retries: 0 });
+    const api = openResponses({ upstream, store: memoryStore(), logger: false, webhooks });
+    const server = await listening(express().use('/v1', api.router));
+    await post(`${server.url}/v1/responses`, QUESTION);
+    await until(() => isAsked);
+    isClosing = true;
+    await api.close();
+    expect(order).toEqual(['found', 'closed']);
+    await server.close();
+  });
+
+  it('[E-11] holds up neither its webhooks nor their end where the host never finds the endpoints', async () => {
+    const errors: unknown[] = [];
+    const onError = ({ cause }: Error) => void errors.push(String(cause));
+    const webhooks = createWebhooks({
+      ...{ endpoints: () => new Promise<never>(() => {}), timeoutMs: 20, logger: false },
+      hooks: { onError },
+    });
+    await expect(webhooks.publish({ scope, subject: 'resp_1', type: 'response.completed' })).rejects.toThrow(
+      'endpoints: no answer within 20 ms.',
+    );
+    await webhooks.close();
+  });
 });
+
+/** Whose answers come later than anything in this process. */
+function slowStore(): ResponseStore {
+  const store = memoryStore();
+  const later = async <Value>(value: Value) => {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    return value;
+  };
+  return {
+    ...{ name: store.name, conversations: store.conversations, events: store.events },
+    get: async (key) => later(await store.get(key)),
+    chain: async (...args) => later(await store.chain?.(...args)),
+    put: async (response) => later(await store.put(response)),
+    delete: async (key) => later(await store.delete(key)),
+    // Before it is written: that is when others still see it run.
+    replace: async (...args) => store.replace?.(...(await later(args))) ?? false,
+  };
+}
 
 describe('a batch', () => {
   it('[E-11] is told of when it is completed, failed, expired or cancelled', async () => {

@@ -81,6 +81,24 @@ describe('response.steer', () => {
     ]);
   });
 
+  it('[X-13] [E-09] goes on with the prompt of the response, whose messages are in its history', async () => {
+    const prompts = { city: { instructions: 'You are in {{city}}.', input: [{ role: 'user', content: '{{city}}?' }] } };
+    const { talk, done } = await startLooking({ prompts });
+    talk.create({ prompt: { id: 'city', variables: { city: 'Oslo' } } });
+    const id = await begun(talk);
+    await until(talk, 'response.mcp_call.in_progress');
+    steer(talk, id);
+    await until(talk, 'response.steer.accepted');
+    done.open();
+    await talk.response();
+    const { prompt, instructions } = finalOf(await talk.response());
+    expect([prompt, instructions, conversation()]).toEqual([
+      { id: 'city', version: null, variables: { city: 'Oslo' } },
+      'You are in Oslo.',
+      ['system You are in Oslo.', 'user Oslo?', 'user Hi', 'assistant null', 'tool Seen.', 'user In French.'],
+    ]);
+  });
+
   it.each([
     ['allowed_tools', { type: 'allowed_tools', mode: 'required', tools: [{ type: 'function', name: 'look' }] }],
     ['a server', { type: 'mcp', server_label: 'functions' }],

@@ -9,6 +9,7 @@ import type { JsonObject } from '../../../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply } from '../../../protocol/reply.ts';
 import { type Batch, type BatchState, hasEnded, NEW_BATCH } from '../batch.ts';
 import { type BatchRecords, batchNotFound } from '../batch-records.ts';
+import { MESSAGES_ENDPOINT } from '../lines/check-line.ts';
 import type { BatchRunner } from '../running/batch-runner.ts';
 import { sealedHeaders } from '../running/line-headers.ts';
 import type { BatchesSettings } from '../settings.ts';
@@ -16,7 +17,6 @@ import { beginBatch, cancelBatch } from './begin-batch.ts';
 import { messageBatch } from './message-batch.ts';
 import { type MessageOrder, readMessageOrders } from './new-batch.ts';
 
-const ENDPOINT = '/v1/messages';
 const DEFAULT_LIMIT = 20;
 /** The largest page. */
 export const MAX_LIMIT = 1000;
@@ -43,12 +43,17 @@ export class MessageBatchEndpoints {
     const input = { scope, id: newObjectId('file') };
     const details = () => ({ filename: `${key.id}_input.jsonl`, purpose: 'batch', contentType: 'application/jsonl' });
     await fromFiles(() =>
-      settings.files.put({ ...input, createdAt: Date.now(), content: inputPieces(orders), details }),
+      settings.files.put({
+        ...input,
+        createdAt: Date.now(),
+        content: inputPieces(orders, settings.batchLimits.lineBytes),
+        details,
+      }),
     );
     const state: BatchState = {
       ...NEW_BATCH,
       kind: 'msgbatch',
-      endpoint: ENDPOINT,
+      endpoint: MESSAGES_ENDPOINT,
       inputFileId: input.id,
       expiresAt: Date.now() + settings.batchLimits.windowMs,
       metadata: null,
@@ -127,7 +132,7 @@ export class MessageBatchEndpoints {
 
   /** The place of the results is a path: clients put their own base URL before it, whatever proxies are in between. */
   private async resource(batch: Batch): Promise<JsonObject> {
-    return messageBatch(batch, await this.runner.counts(batch), `${ENDPOINT}/batches/${batch.id}/results`);
+    return messageBatch(batch, await this.runner.counts(batch), `${MESSAGES_ENDPOINT}/batches/${batch.id}/results`);
   }
 
   private find(request: EndpointRequest): Promise<Batch> {
@@ -135,7 +140,16 @@ export class MessageBatchEndpoints {
   }
 }
 
-async function* inputPieces(orders: readonly MessageOrder[]): AsyncGenerator<Uint8Array, void> {
-  for (const { custom_id, params } of orders)
-    yield Buffer.from(`${JSON.stringify({ custom_id, method: 'POST', url: ENDPOINT, body: params })}\n`);
+/** Throws `request_too_large` for a request that is longer than a line may be. */
+async function* inputPieces(orders: readonly MessageOrder[], maxBytes: number): AsyncGenerator<Uint8Array, void> {
+  for (const [index, { custom_id, params }] of orders.entries()) {
+    const line = Buffer.from(
+      `${JSON.stringify({ custom_id, method: 'POST', url: MESSAGES_ENDPOINT, body: params })}\n`,
+    );
+    if (line.length > maxBytes + 1) {
+      const message = `requests.${index}: the request has more than ${maxBytes} bytes.`;
+      throw new ApiError('request_too_large', message, { param: `requests[${index}]` });
+    }
+    yield line;
+  }
 }

@@ -109,10 +109,7 @@ export function makeBatchesApi(owner: string, options: BatchesOptions): BatchesA
       return {
         routes: opened.routes,
         describe: async () => [(await import('./description.ts')).describeBatches()],
-        async drain() {
-          await engine.release();
-          await engine.close();
-        },
+        drain: opened.drain,
       };
     },
     recent: (scope) => recent(scope),

@@ -1,5 +1,6 @@
 /** How batches of both APIs begin, and how they are cancelled. */
 
+import { drainError } from '../../../engine/request/activity.ts';
 import type { ResponseKey } from '../../../ports/store.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { type Batch, type BatchState, hasEnded, NO_COUNTS, withStatus } from '../batch.ts';
@@ -7,7 +8,7 @@ import type { BatchRecords } from '../batch-records.ts';
 import type { BatchRunner } from '../running/batch-runner.ts';
 import type { BatchesSettings } from '../settings.ts';
 
-/** Stores the batch and hands it to the engine. Throws `too_many_batches` and `store_error`; then nothing stays. */
+/** Stores the batch and hands it to the engine. Throws `server_draining`, `too_many_batches` and `store_error`; then nothing stays. */
 export async function beginBatch(
   key: ResponseKey,
   state: BatchState,
@@ -15,6 +16,7 @@ export async function beginBatch(
   records: BatchRecords,
   runner: BatchRunner,
 ): Promise<Batch> {
+  if (runner.isDraining) throw drainError();
   const batch = await records.create(key, state);
   try {
     if (!(await records.activate(key, batchLimits.batches))) {
@@ -44,7 +46,7 @@ export async function cancelBatch(
   });
   if (!cancelled) return undefined;
   await runner.noteChange(cancelled);
-  // Also where an earlier request has cancelled it, which may have failed here.
-  await runner.advance(cancelled);
+  // Also where an earlier request has cancelled it, which may have failed here. What was given back is ended by the next process.
+  if (!runner.isDraining) await runner.advance(cancelled);
   return cancelled;
 }

@@ -14,6 +14,8 @@ import { BatchEndpoints } from './openai-endpoints.ts';
 export function batchRoutes(settings: BatchesSettings): {
   readonly routes: readonly Route[];
   readonly recent: (scope: string) => Promise<readonly JsonObject[]>;
+  /** Gives back what runs, and closes the engine. */
+  readonly drain: () => Promise<void>;
 } {
   const records = new BatchRecords(settings.store, settings.batchLimits.keptMs);
   const runner = new BatchRunner(settings, records);
@@ -52,7 +54,7 @@ export function batchRoutes(settings: BatchesSettings): {
     );
   }
 
-  return { routes, recent };
+  return { routes, recent, drain: () => runner.drain() };
 }
 
 /** How many of a tenant's batches a host is shown. */

@@ -1,7 +1,7 @@
 /** Has one line answered by an API, again after failures that may pass. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { retryAfterMs } from '../../../ports/host/retry-after.ts';
-import { toApiError } from '../../../protocol/errors.ts';
+import { ApiError, toApiError } from '../../../protocol/errors.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
 import { isRecord } from '../../../protocol/record.ts';
 import type { BatchLimits } from '../limits.ts';
@@ -13,7 +13,11 @@ const PASSING: ReadonlySet<number> = new Set([408, 429, 502, 503, 504, 529]);
 const LASTING: ReadonlySet<unknown> = new Set(['insufficient_quota', 'output_too_large']);
 /** This server has no place now: the line waits, as long as the batch may. */
 const NO_PLACE: ReadonlySet<unknown> = new Set(['too_many_streams', 'too_many_bodies', 'server_draining']);
+/** The types of items that a model writes, and nothing else does. */
+const TEXTS: ReadonlySet<unknown> = new Set(['message', 'reasoning']);
 const MAX_PAUSE_MS = 60_000;
+/** Budgets have windows of hours; a model server that asks for days is not believed. */
+const MAX_ASKED_MS = 4 * 60 * 60_000;
 
 /** A line's place in this process, which it leaves while it waits for its next attempt. */
 interface LinePlace {
@@ -39,25 +43,47 @@ export async function answerLine(
 ): Promise<Answer> {
   const { signal } = request;
   for (let attempt = 1; ; ) {
-    let reply: LineReply;
+    let answer: Answer & Pick<LineReply, 'headers'>;
     try {
-      reply = await apis.answer(request, answerBytes);
+      const { body: text, ...reply } = await apis.answer(request, answerBytes);
+      answer = { ...reply, body: jsonIn(text) ?? null };
+      // The model server's own, which is passed on.
+      if (answer.status < 300 && !isRecord(answer.body))
+        throw new ApiError('upstream_error', "The model server's answer is not a JSON object.");
     } catch (error) {
       signal.throwIfAborted();
       const { status, headers, body } = toApiError(error);
-      reply = { status, headers, body: JSON.stringify({ error: body }) };
+      answer = { status, headers, body: { error: body } };
     }
     // An answer to a request that was given up is none.
     signal.throwIfAborted();
-    const body = jsonIn(reply.body);
-    const code = isRecord(body) && isRecord(body.error) ? body.error.code : undefined;
-    const mayPass = PASSING.has(reply.status) && !LASTING.has(code);
-    if (!mayPass || (attempt >= lineAttempts && !NO_PLACE.has(code)))
-      return { status: reply.status, body: body ?? null };
-    const pauseMs = retryAfterMs(reply.headers) ?? retryMs * 2 ** Math.min(attempt - 1, 10);
+    const { status, code } = readFailure(answer);
+    const mayPass = PASSING.has(status) && !LASTING.has(code);
+    if (!mayPass || (attempt >= lineAttempts && !NO_PLACE.has(code))) return answer;
+    const pauseMs = retryPauseMs(answer.headers, attempt, retryMs);
     if (!NO_PLACE.has(code)) attempt += 1;
     place.leave();
-    await pause(Math.min(Math.max(pauseMs, 1), MAX_PAUSE_MS), undefined, { signal });
+    await pause(pauseMs, undefined, { signal });
     await place.enter();
   }
+}
+
+/**
+ * The code of the answer's error, and the status that it has or, for a response that failed after its model had begun to write, would
+ * have had: such a response is made again, unless a tool may have taken effect in it.
+ */
+function readFailure({ status, body }: Answer): { readonly status: number; readonly code: unknown } {
+  if (!isRecord(body) || !isRecord(body.error)) return { status, code: undefined };
+  const { error, output } = body;
+  if (status >= 300) return { status, code: error.code };
+  const isText = Array.isArray(output) && output.every((item) => TEXTS.has(item.type));
+  const code = String(error.reason ?? error.code);
+  return { status: isText ? new ApiError(code, '').status : status, code };
+}
+
+/** Milliseconds before the next attempt after so many: as long as the answer asks for, else `retryMs` and twice as long each time. */
+export function retryPauseMs(headers: LineReply['headers'], attempt: number, retryMs: number): number {
+  const askedMs = retryAfterMs(headers);
+  if (askedMs !== undefined) return Math.min(Math.max(askedMs, 1), MAX_ASKED_MS);
+  return Math.min(retryMs * 2 ** Math.min(attempt - 1, 10), MAX_PAUSE_MS);
 }

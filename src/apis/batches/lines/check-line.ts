@@ -14,6 +14,8 @@ export interface LineOrder {
 /** A fault without its line. */
 type Fault = Omit<BatchFault, 'line'>;
 
+/** The endpoint of the lines of Anthropic's batches. */
+export const MESSAGES_ENDPOINT = '/v1/messages';
 /** OpenAI's bound for names that a client gives. */
 const MAX_CUSTOM_ID = 512;
 
@@ -37,7 +39,8 @@ export function readOrder({ text }: Pick<InputLine, 'text'>, endpoint: string, m
   if (!isRecord(body)) return fault('invalid_request', "Invalid type for 'body': expected an object.", 'body');
   if (body.stream)
     return fault('invalid_request', "A request of a batch cannot be streamed: leave out 'stream'.", 'body.stream');
-  if (body.background)
+  // Of messages it is an unknown field, as in a request of its own.
+  if (body.background && endpoint !== MESSAGES_ENDPOINT)
     return fault(
       'invalid_request',
       "A request of a batch cannot be in the background: leave out 'background'.",

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { toPrintableId } from '../../../protocol/ids.ts';
 import type { BatchFault, BatchPart } from '../batch.ts';
 import type { BatchLimits } from '../limits.ts';
-import { readOrder } from './check-line.ts';
+import { MESSAGES_ENDPOINT, readOrder } from './check-line.ts';
 import { readLines } from './read-lines.ts';
 
 /** The input of a batch: either faults, or parts. */
@@ -30,6 +30,8 @@ export async function validateInput(
   const faults: BatchFault[] = [];
   const parts: BatchPart[] = [];
   const ids = new Set<string>();
+  // Anthropic's batches may have a model for each request.
+  const isOfOneModel = endpoint !== MESSAGES_ENDPOINT;
   let open: BatchPart | undefined;
   let model: string | undefined;
   let total = 0;
@@ -52,7 +54,7 @@ export async function validateInput(
       }
       ids.add(digest);
       if (typeof body.model === 'string') model ??= body.model;
-      if (typeof body.model === 'string' && body.model !== model) {
+      if (isOfOneModel && typeof body.model === 'string' && body.model !== model) {
         const message = `The provided model '${toPrintableId(body.model)}' does not match the other requests' model '${toPrintableId(model)}'. All requests of a batch must have the same model.`;
         faults.push({ code: 'mismatched_model', message, param: 'body.model', line: number });
       }

@@ -52,6 +52,7 @@ export class BatchRunner implements BackgroundWorker {
   /** What works on each batch here. */
   private readonly stops = new Map<string, Set<BatchStop>>();
   private readonly leases = new Map<string, NodeJS.Timeout>();
+  private hasDrained = false;
 
   constructor(settings: BatchesSettings, records: BatchRecords) {
     this.settings = settings;
@@ -60,19 +61,33 @@ export class BatchRunner implements BackgroundWorker {
     this.slots = new FairSlots({ places: parallelLines, waiting: Number.POSITIVE_INFINITY });
   }
 
+  /** Whether everything has been given back: the next process goes on. */
+  get isDraining(): boolean {
+    return this.hasDrained;
+  }
+
+  /** Gives back what runs, and closes the engine. */
+  async drain(): Promise<void> {
+    this.hasDrained = true;
+    await this.settings.engine.release();
+    await this.settings.engine.close();
+  }
+
   async run({ key, signal }: ClaimedRun): Promise<Outcome> {
     const { takesOver } = this.settings.engine;
     for (let tries = 0; ; tries += 1) {
       try {
-        return await this.work(key, signal);
+        const outcome = await this.work(key, signal);
+        // A log whose last answer was lost is no longer this run's: without another process, the next run claims it.
+        if (outcome === 'ended' || takesOver) return outcome;
       } catch (error) {
-        if (signal.aborted) return 'released';
-        this.onError(error);
-        // What failed was the store, the files or this process: another one, or the next attempt, may succeed.
-        const pauseMs = takesOver ? RETRY_MS : Math.min(RETRY_MS * 2 ** Math.min(tries, 10), MAX_RETRY_MS);
-        await pause(pauseMs, undefined, { signal, ref: false }).catch(() => {});
-        if (takesOver || signal.aborted) return 'released';
+        if (!signal.aborted) this.onError(error);
       }
+      if (signal.aborted) return 'released';
+      // What failed was the store, the files or this process: another one, or the next attempt, may succeed.
+      const pauseMs = takesOver ? RETRY_MS : Math.min(RETRY_MS * 2 ** Math.min(tries, 10), MAX_RETRY_MS);
+      await pause(pauseMs, undefined, { signal, ref: false }).catch(() => {});
+      if (takesOver || signal.aborted) return 'released';
     }
   }
 
@@ -93,7 +108,7 @@ export class BatchRunner implements BackgroundWorker {
 
   /** Goes on with a batch whose process is gone, where the engine does not. Throws `store_error`. */
   async revive(batch: Batch): Promise<void> {
-    if (this.settings.engine.takesOver || hasEnded(batch)) return;
+    if (this.settings.engine.takesOver || hasEnded(batch) || this.isDraining) return;
     const { lease } = batch.state;
     if (lease?.owner !== this.owner && Number(lease?.until ?? 0) <= Date.now()) await this.advance(batch);
   }

@@ -1,7 +1,8 @@
 /** Usage objects of Chat Completions, summed with all their fields. */
+import { readNumber } from '../../../protocol/chat-completions/usage.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 
-/** Adds numbers field by field, including nested details; of other fields the later one counts. */
+/** Adds numbers field by field, including nested details and those that are written as text; of other fields the later one counts. */
 export function addUsage(before: JsonObject | undefined, usage: JsonObject): JsonObject {
   if (!before) return usage;
   const names = [...new Set([...Object.keys(before), ...Object.keys(usage)])];
@@ -10,6 +11,8 @@ export function addUsage(before: JsonObject | undefined, usage: JsonObject): Jso
 
 function sum(a: unknown, b: unknown): unknown {
   if (typeof a === 'number' && typeof b === 'number') return a + b;
+  const [before, added] = [readNumber(a), readNumber(b)];
+  if (before !== undefined && added !== undefined) return before + added;
   if (isRecord(a) && isRecord(b)) return addUsage(a, b);
   return b ?? a;
 }

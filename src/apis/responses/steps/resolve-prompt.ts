@@ -53,7 +53,8 @@ export async function resolvePrompt(
     const which = typeof version === 'string' ? ` and version ${quoteId(version)}` : '';
     throw new ApiError('prompt_not_found', `Prompt with id ${quoteId(id)}${which} not found.`, { param: 'prompt' });
   }
-  const filled = new Filling(variables ?? {}, limits.bodyBytes).fill(prompt);
+  const { input, ...rest } = new Filling(variables ?? {}, limits.bodyBytes).fill(prompt);
+  const filled = request.isSteering ? rest : { ...rest, input };
   const named = { id, version: prompt.version ?? version ?? null, variables: variables ?? null };
   return { ...request, body: { ...withPrompt(body, filled), prompt: named }, context: { ...context, prompt } };
 }
