@@ -181,6 +181,27 @@ describeWith(findProgram('bwrap'), 'bubblewrap')('the hosted shell', () => {
     ]);
   });
 
+  slowly('[E-02] runs a command that it shows, also where it is no list, and counts in whole numbers', async () => {
+    await start();
+    for (const args of [{ commands: 'echo hi' }, { command: 'echo hi', timeout_ms: 1500.5 }]) {
+      const { call, results } = await ran(args);
+      const { commands, timeout_ms } = Object(call?.action) as JsonObject;
+      expect(commands).toEqual(['echo hi']);
+      expect(results).toEqual([{ stdout: 'hi\n', stderr: '', outcome: { type: 'exit', exit_code: 0 } }]);
+      expect([1501, null]).toContain(timeout_ms);
+    }
+    const { results } = await ran({ commands: ['echo hi', 7] });
+    expect(results).toEqual([expect.objectContaining({ stdout: '', outcome: { type: 'exit', exit_code: 1 } })]);
+  });
+
+  slowly('[E-02] cuts no character in two', async () => {
+    await start({ limits: { outputCharacters: 1001 } });
+    const { results } = await ran({ commands: [`printf x; for i in $(seq 1000); do printf '\u{1f600}'; done`] });
+    expect(results[0]?.stdout.length).toBeGreaterThan(900);
+    // It throws for half of a pair.
+    expect(() => encodeURI(String(results[0]?.stdout))).not.toThrow();
+  });
+
   slowly('[E-02] ends commands whose time is over, says so, and runs no later one', async () => {
     await start();
     const { results } = await ran({ commands: ['echo before; sleep 600', 'echo never'], timeout_ms: 300 });
@@ -200,7 +221,7 @@ describeWith(findProgram('bwrap'), 'bubblewrap')('the hosted shell', () => {
 
   slowly('[E-02] refuses what a model writes that is no call, and goes on', async () => {
     await start({ limits: { commands: 2 } });
-    for (const args of [{}, { commands: [] }, { commands: 'ls' }, { commands: [1] }, { commands: ['a', 'b', 'c'] }]) {
+    for (const args of [{}, { commands: [] }, { command: ['ls'] }, { commands: [1] }, { commands: ['a', 'b', 'c'] }]) {
       const { results, response } = await ran(args as JsonObject);
       expect([response.status, results.length, results[0]?.outcome]).toEqual([
         'completed',
