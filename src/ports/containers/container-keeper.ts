@@ -38,7 +38,7 @@ import type {
   ContainerWishes,
   UsedContainer,
 } from './containers.ts';
-import { isFileName } from './file-name.ts';
+import { isBelow, isFileName } from './file-name.ts';
 import type { ContainerShelf } from './shelf.ts';
 
 /** The options of `containers`, with every default filled in. */
@@ -155,6 +155,11 @@ export class ContainerKeeper implements Containers {
     }
     const record = await this.usable(key);
     const files = await this.shelf.files(key);
+    const other = files.find(({ name }) => isBelow(name, file.name) || isBelow(file.name, name));
+    if (other) {
+      const message = `A file cannot be named ${quoteId(file.name)} in this container: it has the file ${quoteId(other.name)}, and one of the two would have to be a folder.`;
+      throw new ApiError('invalid_value', message, { param: 'file' });
+    }
     if (files.length >= this.limits.files && !files.some(({ name }) => name === file.name)) {
       const message = `The container has ${files.length} files; this server keeps at most ${this.limits.files} in each.`;
       throw new ApiError('file_quota_exceeded', message, { param: 'file' });
@@ -268,16 +273,18 @@ export class ContainerKeeper implements Containers {
     const kept = await this.shelf.files(key);
     const names = new Set(kept.map(({ name }) => name));
     for (const name of [...slot.versions.keys()].filter((each) => !names.has(each))) {
-      await container.remove?.(name);
+      // First: what cannot be done, since code has made a folder of that name, fails one run and not all that follow.
       slot.versions.delete(name);
+      await container.remove?.(name);
     }
     let brought = 0;
     for (const file of kept) {
       if (slot.versions.get(file.name) === file.version) continue;
       const content = await this.shelf.readFile(key, file);
       if (!content) continue;
-      await container.put({ name: file.name, data: await allBytes(content, this.limits.fileBytes) });
+      const data = await allBytes(content, this.limits.fileBytes);
       slot.versions.set(file.name, file.version);
+      await container.put({ name: file.name, data });
       brought += 1;
     }
     return brought;

@@ -141,6 +141,29 @@ describeWith(findProgram('bwrap'), 'bubblewrap')('the hosted shell', () => {
     expect((await ran({ commands: ['cat a.txt'] })).results[0]?.outcome).toEqual({ type: 'exit', exit_code: 1 });
   });
 
+  slowly('[E-02] goes on after a file of the client’s that has the name of an empty folder', async () => {
+    const runtime = bubblewrapRuntime();
+    const kept = containers({ runtime });
+    const key = { scope: 's', id: `cntr_${'0'.repeat(32)}` };
+    const never = new AbortController().signal;
+    const exec = (command: string) => kept.exec(key, { command, timeoutMs: 10_000 }, [], never);
+    try {
+      await exec('mkdir d');
+      const content = (async function* () {
+        yield Buffer.from('x');
+      })();
+      const file = await kept.putFile(key, { name: 'd', source: 'user', content });
+      await expect(exec('ls')).rejects.toThrow("'d' could not be put there");
+      expect(await exec('ls')).toMatchObject({ stdout: 'd\n', exitCode: 0 });
+      await kept.removeFile(key, file);
+      await exec('ls').catch(() => {});
+      expect(await exec('ls')).toMatchObject({ exitCode: 0 });
+    } finally {
+      await kept.close();
+      await runtime.close?.();
+    }
+  });
+
   slowly('[E-02] takes its own items back as input', async () => {
     await start();
     const { response } = await ran({ commands: ['echo one'] });
