@@ -1,5 +1,6 @@
 /** Keeps the containers of all scopes: their records and files on a shelf, and a process for each that is in use. */
 
+import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { ApiError } from '../../protocol/errors.ts';
 import { newObjectId, quoteId } from '../../protocol/ids.ts';
@@ -290,7 +291,7 @@ export class ContainerKeeper implements Containers {
     return brought;
   }
 
-  /** The files of the conversation, unless the code has made others of their names. */
+  /** The files of the conversation, and those of its skills as they are now, unless the code has made others of their names. */
   private async bringFiles(
     slot: ContainerSlot,
     container: CodeContainer,
@@ -298,13 +299,22 @@ export class ContainerKeeper implements Containers {
     files: readonly CodeFile[],
   ): Promise<void> {
     for (const file of files) {
-      if (slot.names.has(file.name)) continue;
-      slot.names.add(file.name);
-      if (slot.versions.has(file.name)) continue;
+      // Names of the conversation's files are without folders, and never mean another file. A skill may have another version.
+      const digest = file.name.includes('/') ? hash('sha256', file.data) : '';
+      if (slot.names.get(file.name) === digest) continue;
+      slot.names.set(file.name, digest);
+      if (slot.versions.has(file.name) && !(digest && record && (await this.isOutdated(record, file)))) continue;
       await container.put(file);
       const kept = record && (await this.keepFile(record, file, 'user'));
       if (kept) slot.versions.set(kept.name, kept.version);
     }
+  }
+
+  /** Whether the container has another file of this name that its code has not written. */
+  private async isOutdated(record: ContainerRecord, { name, data }: CodeFile): Promise<boolean> {
+    const kept = (await this.shelf.files(record)).find((file) => file.name === name);
+    const content = kept?.source === 'user' ? await this.shelf.readFile(record, kept) : undefined;
+    return content !== undefined && !(await allBytes(content, this.limits.fileBytes)).equals(data);
   }
 
   private async keepFiles(

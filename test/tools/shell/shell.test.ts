@@ -363,6 +363,34 @@ describeWith(findProgram('bwrap'), 'bubblewrap')('the hosted shell', () => {
       expect(offered).toContain('- inline: Says hello. (in /mnt/data/skills/inline)');
     });
 
+    slowly(
+      '[E-03] mounts the version that each request of a conversation names, unless code has changed it',
+      async () => {
+        await start({ skills, max: 1 });
+        let previous: JsonObject = {};
+        const said = async (version: string, command: string) => {
+          const zip = await zipOf({ 'SKILL.md': manifest('sums', 'Adds.'), 'say.sh': `echo ${version}\n` });
+          const source = { type: 'base64', media_type: 'application/zip', data: zip.toString('base64') };
+          const inline = { type: 'inline', name: 'sums', description: 'Adds.', source };
+          const tools = [{ type: 'shell', environment: { type: 'container_auto', skills: [inline] } }];
+          const { results, response } = await ran({ commands: [command] }, { tools, ...previous });
+          previous = { previous_response_id: response.id };
+          return results[0]?.stdout;
+        };
+        const say = 'sh skills/sums/say.sh';
+        expect([await said('one', say), await said('two', say), await said('two', say)]).toEqual([
+          'one\n',
+          'two\n',
+          'two\n',
+        ]);
+        // Another container takes the place of its process.
+        await ran({ commands: ['true'] });
+        expect(await said('three', say)).toBe('three\n');
+        await said('three', 'echo echo mine > skills/sums/say.sh');
+        expect(await said('four', say)).toBe('mine\n');
+      },
+    );
+
     slowly('[E-03] mounts a skill into a container that a client makes, and none of another tenant', async () => {
       const { default: express } = await import('express');
       const { containersRouter } = await import('../../../src/containers.ts');
