@@ -1,6 +1,6 @@
 /** What a request forbids of a hosted tool holds for whoever runs it here, or the tool is not offered. */
 
-import type { RouterOptions } from '../../src/index.ts';
+import { functionTools, type RouterOptions } from '../../src/index.ts';
 import type { SearchEngine } from '../../src/ports/hosted-tools/search-engine.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { codeInterpreter } from '../../src/tools/code-interpreter/index.ts';
@@ -8,7 +8,15 @@ import { shell } from '../../src/tools/shell/index.ts';
 import { webSearch } from '../../src/tools/web-search/index.ts';
 import { calling } from '../apis/chat-completions/script.ts';
 import { javascriptRuntime } from '../tools/code-interpreter/interpreter.ts';
-import { CHAT_WAYS, MESSAGES_WAYS, type Model, RESPONSES_WAYS, type Way, withForbidden } from './forbidden-app.ts';
+import {
+  CHAT_WAYS,
+  isTold,
+  MESSAGES_WAYS,
+  type Model,
+  RESPONSES_WAYS,
+  type Way,
+  withForbidden,
+} from './forbidden-app.ts';
 
 const OPENAI_WAYS = Object.entries({ ...RESPONSES_WAYS, ...CHAT_WAYS });
 /** Searches whatever it is told, until it has an answer to that. */
@@ -46,6 +54,34 @@ async function outcome(way: Way, tool: JsonObject, options: RouterOptions, more:
     options,
   );
 }
+
+describe('a choice of a hosted tool', () => {
+  const HOSTED = { type: 'web_search' };
+  const SPOKEN = { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [HOSTED] } };
+
+  it.each<readonly [string, Way, JsonObject, boolean]>([
+    ...OPENAI_WAYS.flatMap(([name, way]) => [true, false].map((pages) => [name, way, HOSTED, pages] as const)),
+    ...Object.entries(CHAT_WAYS).map(([name, way]) => [`${name}, in a list`, way, SPOKEN, true] as const),
+  ])('[O-05] reaches the model server as one of functions, and holds: %s', async (_, way, choice, pages) => {
+    const { engine, queries } = engineOf();
+    const written: string[] = [];
+    const others = functionTools({ write: { execute: () => String(written.push('write')) } });
+    await withForbidden(
+      // It calls another tool first.
+      (asked) => {
+        if (queries.length > 0) return { text: 'Done.' };
+        return { calls: [isTold(asked) ? calling('web_search', { query: 'tea' }) : calling('write', {})] };
+      },
+      async (app) => {
+        await way(app, { tools: [HOSTED], tool_choice: choice });
+        const one = { type: 'function', function: { name: 'web_search' } };
+        expect(app.asked[0]?.tool_choice).toEqual(pages ? 'required' : one);
+        expect([queries, written, app.asked.at(-1)?.tool_choice]).toEqual([['tea'], [], 'auto']);
+      },
+      { tools: [webSearch({ engine, pages }), others] },
+    );
+  });
+});
 
 describe('external_web_access false', () => {
   const CACHED_ONLY = { type: 'web_search', external_web_access: false };

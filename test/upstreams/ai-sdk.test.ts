@@ -164,6 +164,15 @@ function mock(parts: readonly JsonObject[], version = 'v4', seen: JsonObject[] =
 const USAGE = { inputTokens: { total: 3, cacheRead: 1 }, outputTokens: { total: 2, reasoning: 1 } };
 const FINISH = { type: 'finish', usage: USAGE, finishReason: { unified: 'stop', raw: 'stop' } };
 
+/** A call whose input begins, and its end. */
+const STARTED = { type: 'tool-input-start', id: 'c', toolName: 'look' };
+const LOOKED = (at: string) => ({
+  type: 'tool-call',
+  toolCallId: 'c',
+  toolName: 'look',
+  input: JSON.stringify({ at }),
+});
+
 const QUESTION: ModelRequest = { model: 'm', items: [{ type: 'message', role: 'user', content: 'Hi.' }], tools: [] };
 
 const TIMES = { firstByteTimeoutMs: 10_000, idleTimeoutMs: 10_000 };
@@ -568,6 +577,58 @@ describe('[E-06] over a model of any kind', () => {
     const error = await eventsOf(aiSdkUpstream(refusing)).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ status: 429, code: 'rate_limit_exceeded', headers: { 'retry-after': '60' } });
     expect(String(error)).not.toMatch(/sk-secret|internal/);
+  });
+
+  it('[E-06] shows no call for what turns out to be run by the provider', async () => {
+    const search = { toolCallId: 's', toolName: 'web_search_preview' };
+    const parts = [
+      // The second version of OpenAI's provider says only at its end who runs a search.
+      { type: 'tool-input-start', id: 's', toolName: 'web_search_preview' },
+      { type: 'tool-input-end', id: 's' },
+      { type: 'tool-call', ...search, input: '{"query":"sea"}', providerExecuted: true },
+      { type: 'tool-result', ...search, result: [] },
+      { type: 'text-delta', id: 't', delta: 'Blue.' },
+      FINISH,
+    ];
+    const app = await startApp({ options: { upstream: aiSdkUpstream(mock(parts, 'v2')) } });
+    closers.push(() => app.close());
+    const { output } = await askForJson(app.url, { input: 'Hi.', tools: [LOOK] });
+    expect(output.map(({ type }) => type)).toEqual(['web_search_call', 'message']);
+  });
+
+  it.each<[string, readonly JsonObject[], readonly (readonly [id: string, text: string])[]]>([
+    [
+      'what deltas have left out',
+      [STARTED, { type: 'tool-input-delta', id: 'c', delta: '{"at":' }, LOOKED('sea')],
+      [['c', 'sea']],
+    ],
+    ['a call whose deltas are none', [STARTED, { type: 'tool-input-delta', id: 'c' }, LOOKED('sea')], [['c', 'sea']]],
+    ['a repeated call once', [LOOKED('sea'), LOOKED('sea')], [['c', 'sea']]],
+    [
+      'another call of the same id',
+      [LOOKED('sea'), LOOKED('sky'), STARTED, LOOKED('sun')],
+      [
+        ['c', 'sea'],
+        ['call_', 'sky'],
+        ['call_', 'sun'],
+      ],
+    ],
+  ])('[E-06] reads %s', async (_, parts, calls) => {
+    const app = await startApp({ options: { upstream: aiSdkUpstream(mock([...parts, FINISH])) } });
+    closers.push(() => app.close());
+    const { response } = await askForStream(app.url, { input: 'Hi.', tools: [LOOK] });
+    expect(response.output).toEqual(
+      calls.map(([id, at]) =>
+        expect.objectContaining({ call_id: expect.stringMatching(`^${id}`), arguments: JSON.stringify({ at }) }),
+      ),
+    );
+  });
+
+  it('[E-06] shows no image without bytes', async () => {
+    const { events } = await eventsOf(
+      aiSdkUpstream(mock([{ type: 'file', mediaType: 'image/png', data: '' }, FINISH])),
+    );
+    expect(events.map(({ type }) => type)).toEqual(['usage', 'finish']);
   });
 
   it('streams an agent that is wrapped as a model', async () => {

@@ -39,6 +39,9 @@ export function encoderFactory(
   return (reader) => {
     const keepalive = requestHeartbeat(reader, settings).style === 'ping' ? 'ping' : 'keepalive';
     const dialect = settings.dialectOf(reader.request);
-    return new Encoder({ reasoning: settings.reasoning, keepalive, dialect, ...response });
+    // One who reads the events again may want to see more than the one who made the request.
+    const wanted = reader.query.include ?? reader.query['include[]'];
+    const presentItem = wanted === undefined ? response.presentItem : itemPresenter(wanted);
+    return new Encoder({ reasoning: settings.reasoning, keepalive, dialect, ...response, presentItem });
   };
 }

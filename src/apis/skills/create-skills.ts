@@ -59,7 +59,7 @@ export function createSkills(options: SkillsStoreOptions): Skills {
   const source: SkillSource = {
     async find({ scope, id, version }, param) {
       const skill = await records.require({ scope, id }, param);
-      const { fileId } = versionIn(skill, version, `${param}.version`);
+      const { fileId } = versionIn(skill, version, `${param.replace(/\.skill_id$/, '')}.version`);
       const file = await records.zipFile(scope, fileId);
       const zip = file && (await records.read(file));
       if (!zip) throw skillNotFound(id, param);

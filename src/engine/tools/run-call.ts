@@ -13,6 +13,7 @@ import type { ToolsetEntry } from '../../ports/toolset.ts';
 import type { McpToolCallError, PartialImage, ToolCallResult } from '../../protocol/items.ts';
 import { wrongIn } from '../../protocol/json/check-value.ts';
 import { exactObjectIn } from '../../protocol/json/whole-numbers.ts';
+import { truncateText } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { IMAGE_GENERATION, imageResult } from '../../protocol/tool-calls/image-generation-call.ts';
 import {
@@ -48,7 +49,7 @@ export async function runCall(
   if (!entry) return callFailure(protocolError(INVALID_PARAMS, 'There is no such tool any more.'));
   const args = exactObjectIn(text);
   if (!args) {
-    const reason = `input_validation_error: the arguments are not a JSON object: ${text.slice(0, 200)}`;
+    const reason = `input_validation_error: the arguments are not a JSON object: ${truncateText(text, 200)}`;
     return callFailure(protocolError(INVALID_PARAMS, reason));
   }
   const { tool, url } = entry;

@@ -4,7 +4,7 @@ import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import type { ApprovedCall, ResumedProgram, TurnInput } from '../../protocol/events.ts';
 import { originOfItem, outputItemId } from '../../protocol/ids.ts';
 import { partText } from '../../protocol/item-text.ts';
-import type { Item, ListedTool, OutputItem, PartialImage, ToolCallResult, ToolOutput } from '../../protocol/items.ts';
+import type { Item, ListedTool, OutputItem, PartialImage, ToolCallResult } from '../../protocol/items.ts';
 import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
 import { joinedPrograms } from '../../protocol/tool-calls/conversation/joined-programs.ts';
 import { pendingClientCalls } from '../../protocol/tool-calls/conversation/pair-calls.ts';
@@ -231,7 +231,7 @@ async function* runPendingCalls(
   { loop, rounds, current }: LoopedTurn,
   before: number,
 ): AsyncGenerator<Inputs, readonly Item[] | undefined> {
-  const outputs = new Map<number, ToolOutput>();
+  const outputs: Outputs = new Map();
   const calls = new Map<string, PendingToolCall>();
   const begun = new Set<number>();
   // What a program calls runs in the same round, and then the program goes on.
@@ -255,7 +255,10 @@ async function* runPendingCalls(
     const call = calls.get(item.id);
     const kind = toolCallKind(item);
     if (!call || kind?.runBy !== 'server' || kind.endsBeforeResult) return item;
-    return { ...item, name: call.name, call_id: call.callId, output: outputs.get(call.index) };
+    const { output, failed } = outputs.get(call.index) ?? {};
+    // The item has only what could be read of arguments that were wrong.
+    const wrong = failed ? { arguments: call.arguments } : {};
+    return { ...item, name: call.name, call_id: call.callId, output, ...wrong };
   });
   return loop.opened(items);
 }
@@ -289,13 +292,16 @@ function withWritten(items: readonly Item[], written: readonly Item[]): readonly
   return written.some(({ type }) => type === 'program_output') ? joinedPrograms(all) : all;
 }
 
+/** What the model receives of the calls that ran, by their index. */
+type Outputs = Map<number, Pick<ToolCallResult, 'output' | 'failed'>>;
+
 type OnPartialImage = (call: PendingToolCall, image: PartialImage) => void;
 
 /** Runs the calls, and records the result of each. */
 async function* callResults(
   { loop, rounds, current }: LoopedTurn,
   pending: readonly PendingToolCall[],
-  outputs: Map<number, ToolOutput>,
+  outputs: Outputs,
   onPartialImage: OnPartialImage,
   isInner: boolean,
 ): AsyncGenerator<readonly TurnInput[], void> {
@@ -303,7 +309,7 @@ async function* callResults(
     const { bytes, plan } = current();
     const isTooLarge = result.image !== undefined && result.image.result.length > plan.outputBytes - bytes;
     const outcome = isTooLarge ? NO_ROOM : result;
-    outputs.set(call.index, outcome.output);
+    outputs.set(call.index, { output: outcome.output, failed: outcome.failed });
     loop.onResult?.(call, outcome);
     yield [{ type: 'tool-result', index: call.index, ...outcome }];
   }

@@ -1,5 +1,6 @@
 /** Keeps the containers of all scopes: their records and files on a shelf, and a process for each that is in use. */
 
+import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { ApiError } from '../../protocol/errors.ts';
 import { newObjectId, quoteId } from '../../protocol/ids.ts';
@@ -38,7 +39,7 @@ import type {
   ContainerWishes,
   UsedContainer,
 } from './containers.ts';
-import { isFileName } from './file-name.ts';
+import { isBelow, isFileName } from './file-name.ts';
 import type { ContainerShelf } from './shelf.ts';
 
 /** The options of `containers`, with every default filled in. */
@@ -155,6 +156,11 @@ export class ContainerKeeper implements Containers {
     }
     const record = await this.usable(key);
     const files = await this.shelf.files(key);
+    const other = files.find(({ name }) => isBelow(name, file.name) || isBelow(file.name, name));
+    if (other) {
+      const message = `A file cannot be named ${quoteId(file.name)} in this container: it has the file ${quoteId(other.name)}, and one of the two would have to be a folder.`;
+      throw new ApiError('invalid_value', message, { param: 'file' });
+    }
     if (files.length >= this.limits.files && !files.some(({ name }) => name === file.name)) {
       const message = `The container has ${files.length} files; this server keeps at most ${this.limits.files} in each.`;
       throw new ApiError('file_quota_exceeded', message, { param: 'file' });
@@ -268,22 +274,24 @@ export class ContainerKeeper implements Containers {
     const kept = await this.shelf.files(key);
     const names = new Set(kept.map(({ name }) => name));
     for (const name of [...slot.versions.keys()].filter((each) => !names.has(each))) {
-      await container.remove?.(name);
+      // First: what cannot be done, since code has made a folder of that name, fails one run and not all that follow.
       slot.versions.delete(name);
+      await container.remove?.(name);
     }
     let brought = 0;
     for (const file of kept) {
       if (slot.versions.get(file.name) === file.version) continue;
       const content = await this.shelf.readFile(key, file);
       if (!content) continue;
-      await container.put({ name: file.name, data: await allBytes(content, this.limits.fileBytes) });
+      const data = await allBytes(content, this.limits.fileBytes);
       slot.versions.set(file.name, file.version);
+      await container.put({ name: file.name, data });
       brought += 1;
     }
     return brought;
   }
 
-  /** The files of the conversation, unless the code has made others of their names. */
+  /** The files of the conversation, and those of its skills as they are now, unless the code has made others of their names. */
   private async bringFiles(
     slot: ContainerSlot,
     container: CodeContainer,
@@ -291,13 +299,22 @@ export class ContainerKeeper implements Containers {
     files: readonly CodeFile[],
   ): Promise<void> {
     for (const file of files) {
-      if (slot.names.has(file.name)) continue;
-      slot.names.add(file.name);
-      if (slot.versions.has(file.name)) continue;
+      // Names of the conversation's files are without folders, and never mean another file. A skill may have another version.
+      const digest = file.name.includes('/') ? hash('sha256', file.data) : '';
+      if (slot.names.get(file.name) === digest) continue;
+      slot.names.set(file.name, digest);
+      if (slot.versions.has(file.name) && !(digest && record && (await this.isOutdated(record, file)))) continue;
       await container.put(file);
       const kept = record && (await this.keepFile(record, file, 'user'));
       if (kept) slot.versions.set(kept.name, kept.version);
     }
+  }
+
+  /** Whether the container has another file of this name that its code has not written. */
+  private async isOutdated(record: ContainerRecord, { name, data }: CodeFile): Promise<boolean> {
+    const kept = (await this.shelf.files(record)).find((file) => file.name === name);
+    const content = kept?.source === 'user' ? await this.shelf.readFile(record, kept) : undefined;
+    return content !== undefined && !(await allBytes(content, this.limits.fileBytes)).equals(data);
   }
 
   private async keepFiles(

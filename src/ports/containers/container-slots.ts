@@ -14,8 +14,8 @@ export interface ContainerSlot {
   readonly name: string;
   readonly scope: string;
   readonly enqueue: ReturnType<typeof serialQueue>;
-  /** The files of conversations that were put into the process. */
-  readonly names: Set<string>;
+  /** The files of conversations and skills that were put into the process, with a digest of those of skills. */
+  readonly names: Map<string, string>;
   /** The kept files that are in the process, with the version of each. */
   readonly versions: Map<string, string>;
   container: CodeContainer | undefined;
@@ -213,7 +213,7 @@ function emptySlot(name: string, scope: string): UsedSlot {
     name,
     scope,
     enqueue: serialQueue(),
-    names: new Set(),
+    names: new Map(),
     versions: new Map(),
     container: undefined,
     runs: 0,

@@ -8,3 +8,8 @@ export function isFileName(name: string): boolean {
   if (name.length > MAX_LENGTH || /[\u0000-\u001f\u007f\\]/.test(name)) return false;
   return name.split('/').every((part) => part !== '' && part !== '.' && part !== '..');
 }
+
+/** Whether the folder of the other's name would hold it. */
+export function isBelow(name: string, folder: string): boolean {
+  return name.startsWith(`${folder}/`);
+}

@@ -93,12 +93,15 @@ export function toChatMessages(
     }
     const image = imageMessage(item);
     const state = item.type === 'reasoning' ? chatStateIn(item.providerState) : undefined;
-    const isContinued = state?.late === true && !isEmptyDraft(draft);
-    // Text or reasoning after text or a call starts the model's next message; any other item ends its turn.
+    // What an answer has after its calls belongs to the message that made them, before their results.
+    const isOfCalls =
+      draft.calls.length > 0 && isModelOutput(item) && draft.modelCall === modelCallOfItem(String(item.id));
+    const isContinued = (isOfCalls && draft.modelCall !== undefined) || (state?.late === true && !isEmptyDraft(draft));
+    // Other text or reasoning after text or a call starts the model's next message; any other item ends its turn.
     if (!isContinued && (!isModelOutput(item) || draft.calls.length > 0 || draft.text !== undefined)) flush();
     if (state && options.state !== false) draft.states.push(state);
     if (item.type === 'reasoning') draft.reasoning += contentText(item.content) || contentText(item.summary);
-    else if (isModelOutput(item)) draft.text = contentText(item.content);
+    else if (isModelOutput(item)) draft.text = (draft.text ?? '') + contentText(item.content);
     else if (image) messages.push(inputMessage(image, options));
     else if (item.type === 'message') messages.push(inputMessage(item, options));
     else if (!answers.has(item)) skipped(item);

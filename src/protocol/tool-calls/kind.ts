@@ -139,6 +139,8 @@ export interface WrittenToolCallKind extends ToolCallKind {
   readonly container?: ContainerTool;
   /** The item of a call without a result. */
   item(call: ShownCall, status: ItemStatus): OutputItem;
+  /** The arguments that run, where the item reads more forms of them than the tool's schema has. Default: as the model wrote them. */
+  runArguments?(text: string): string;
   /** What the stream has besides once the arguments are complete. */
   completeEvents?(call: Pick<ShownCall, 'arguments'>): readonly ItemEvent[];
   /** The item of a call that the server ran, for types whose item shows the result. Default: the completed item. */

@@ -81,7 +81,9 @@ export function kindServing(tool: string | undefined): WrittenToolCallKind | und
 /** A call with its answer: that of a client or of a search is a separate item, another tool's is in the same one. */
 export function answeredToolCall(item: Item, outputs: ReadonlyMap<Item, Item>): AnsweredToolCall | undefined {
   const answer = outputs.get(item);
-  const call = writtenKind(item)?.answered(item, answer && (callOutput(answer) ?? answer.tools));
+  const read = writtenKind(item)?.answered(item, answer && (callOutput(answer) ?? answer.tools));
+  // An item of the running turn may have the arguments besides what it shows of them.
+  const call = read && typeof item.arguments === 'string' ? { ...read, arguments: item.arguments } : read;
   return call && answer?.is_error === true ? { ...call, failed: true } : call;
 }
 

@@ -52,6 +52,13 @@ export const hostedShellCall: WrittenToolCallKind = {
   },
   item: (call, status) =>
     shellItem(call, status, { type: 'container_reference', container_id: call.owner.container ?? '' }),
+  runArguments(text) {
+    const { commands, command } = objectIn(text) ?? {};
+    const written = Array.isArray(commands) ? commands : [commands ?? command];
+    if (written.length === 0 || written.some((each) => typeof each !== 'string')) return text;
+    const fields = Object.entries(readAction(text)).filter(([, value]) => value !== null);
+    return JSON.stringify(Object.fromEntries(fields));
+  },
   completeEvents: ({ arguments: text }) =>
     readAction(text).commands.flatMap((command, index) => [
       { type: 'response.shell_call_command.added', command_index: index, command: '' },
@@ -210,7 +217,8 @@ function readTexts(value: unknown): readonly string[] {
   return [value].flat().filter((each) => typeof each === 'string');
 }
 
-/** The number; null if it is none that a client could wait or count with. */
+/** The number, whole as the API has it; null if it is none that a client could wait or count with. */
 function readPositive(value: unknown): number | null {
-  return typeof value === 'number' && value > 0 && Number.isFinite(value) ? value : null;
+  const whole = typeof value === 'number' ? Math.ceil(value) : 0;
+  return whole > 0 && Number.isSafeInteger(whole) ? whole : null;
 }

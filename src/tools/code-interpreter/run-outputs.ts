@@ -3,6 +3,7 @@
 import type { UsedContainer } from '../../ports/containers/containers.ts';
 import type { CodeRun } from '../../ports/hosted-tools/code-runtime.ts';
 import type { CodeOutput } from '../../protocol/items.ts';
+import { toWellFormed } from '../../protocol/printable.ts';
 
 /** How much of a run is returned. */
 export interface OutputLimits {
@@ -57,7 +58,7 @@ function cutMiddle(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const half = Math.floor(limit / 2);
   const left = text.length - 2 * half;
-  return `${text.slice(0, half)}\n… (${left} characters left out) …\n${text.slice(text.length - half)}`;
+  return toWellFormed(`${text.slice(0, half)}\n… (${left} characters left out) …\n${text.slice(text.length - half)}`);
 }
 
 const IMAGE_TYPE: Readonly<Record<string, string>> = {

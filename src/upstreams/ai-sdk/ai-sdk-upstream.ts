@@ -155,6 +155,7 @@ function callOptions(model: AiSdkModel, request: ModelRequest, options: AiSdkOpt
   // The cast: checked when the model was found.
   const version = model.specificationVersion as Specification;
   const { textFormat: format, toolChoice: choice, reasoningEffort: effort } = request;
+  const { maxOutputTokens, temperature, topP, topK, stopSequences, presencePenalty, frequencyPenalty } = request;
   const { providerOptions } = options;
   const lost = lostSettings(request, version === 'v4' ? LOST_SETTINGS : ['reasoning.effort', ...LOST_SETTINGS]);
   for (const setting of lost) {
@@ -170,13 +171,7 @@ function callOptions(model: AiSdkModel, request: ModelRequest, options: AiSdkOpt
   const choiceField = typeof choice === 'object' ? { type: 'tool', toolName: choice.name } : { type: choice };
   return definedFields({
     prompt: toPrompt(request, version, (item) => note(skippedItem(item, 'a prompt of the AI SDK'))),
-    maxOutputTokens: request.maxOutputTokens,
-    temperature: request.temperature,
-    topP: request.topP,
-    topK: request.topK,
-    stopSequences: request.stopSequences,
-    presencePenalty: request.presencePenalty,
-    frequencyPenalty: request.frequencyPenalty,
+    ...{ maxOutputTokens, temperature, topP, topK, stopSequences, presencePenalty, frequencyPenalty },
     tools: tools.length > 0 ? tools : undefined,
     toolChoice: tools.length > 0 && choice !== undefined ? choiceField : undefined,
     responseFormat: format === undefined || format.type === 'text' ? undefined : definedFields(json),

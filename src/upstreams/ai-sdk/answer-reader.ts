@@ -18,8 +18,11 @@ interface OpenThought {
 }
 
 interface OpenCall {
-  readonly call: number;
-  hasInput: boolean;
+  readonly name: string;
+  /** Its number among the calls; undefined while its input has not begun, as the provider may turn out to run it itself. */
+  call?: number;
+  input: string;
+  whole?: string;
   options: JsonObject | undefined;
 }
 
@@ -33,7 +36,9 @@ export class AnswerReader extends BatchReader<{ readonly data: readonly unknown[
   private isDone = false;
   private readonly note: (note: Note) => void;
   private readonly thoughts = new Map<string, OpenThought>();
-  private readonly calls = new Map<string, OpenCall>();
+  /** The last call of each id, and all calls in their order. */
+  private readonly openCalls = new Map<string, OpenCall>();
+  private readonly calls: OpenCall[] = [];
   /** Calls that the provider runs itself, by their id. */
   private readonly executed = new Map<string, JsonObject>();
   private textOptions: JsonObject | undefined;
@@ -66,10 +71,9 @@ export class AnswerReader extends BatchReader<{ readonly data: readonly unknown[
     switch (type) {
       case 'stream-start':
         for (const { type: kind, feature, setting, details, message } of recordsIn(part.warnings)) {
-          const what = plainText(feature ?? setting ?? kind);
+          const about = `The model's provider warns of '${plainText(feature ?? setting ?? kind)}'`;
           const more = plainText(details ?? message);
-          const text = `The model's provider warns of '${what}'${more && `: ${more}`}`;
-          this.note({ code: 'setting_dropped', message: text });
+          this.note({ code: 'setting_dropped', message: about + (more && `: ${more}`) });
         }
         return;
       case 'response-metadata': {
@@ -99,29 +103,20 @@ export class AnswerReader extends BatchReader<{ readonly data: readonly unknown[
         return;
       }
       case 'tool-input-start':
-        if (part.providerExecuted !== true) this.beginCall(id, part.toolName, options, events);
+        if (part.providerExecuted !== true) this.openCall(id, part.toolName, options);
         return;
-      case 'tool-input-delta': {
-        const open = this.calls.get(id);
-        if (open && delta !== '') this.addInput(open, plainText(delta), events);
+      case 'tool-input-delta':
+        if (delta !== '') this.addInput(id, this.openCalls.get(id), plainText(delta), events);
         return;
-      }
-      case 'tool-call': {
+      case 'tool-call':
         if (part.providerExecuted === true) return this.beginExecuted(id, part, events, options);
-        const open = this.calls.get(id) ?? this.beginCall(id, part.toolName, undefined, events);
-        open.options = options ?? open.options;
-        const { input } = part;
-        const text = typeof input === 'string' ? input : JSON.stringify(input ?? {});
-        if (!open.hasInput) this.addInput(open, text, events);
-        return;
-      }
+        return this.endCall(id, part, events, options);
       case 'tool-result':
         return this.endExecuted(id, part, events, options);
-      case 'source': {
-        const { sourceType, url, title } = part;
-        if (sourceType === 'url' && typeof url === 'string') events.push(citationAtEnd(url, plainText(title) || url));
+      case 'source':
+        if (part.sourceType === 'url' && typeof part.url === 'string')
+          events.push(citationAtEnd(part.url, plainText(part.title) || part.url));
         return;
-      }
       case 'file':
         return this.takeFile(part, events);
       case 'finish':
@@ -150,16 +145,29 @@ export class AnswerReader extends BatchReader<{ readonly data: readonly unknown[
     if (text !== '' || hasOptions) events.push({ type: 'reasoning-end', state });
   }
 
-  private beginCall(id: string, name: unknown, options: JsonObject | undefined, events: ModelEvent[]): OpenCall {
-    const open: OpenCall = this.hold(id, { call: this.calls.size, hasInput: false, options });
-    this.calls.set(id, open);
-    events.push({ type: 'tool-call-delta', call: open.call, id, name: plainText(name), arguments: '' });
+  private openCall(id: string, name: unknown, options: JsonObject | undefined): OpenCall {
+    const open: OpenCall = this.hold(id, { name: plainText(name), input: '', options });
+    this.openCalls.set(id, open);
     return open;
   }
 
-  private addInput(open: OpenCall, text: string, events: ModelEvent[]): void {
-    open.hasInput = true;
-    events.push({ type: 'tool-call-delta', call: open.call, arguments: text });
+  private addInput(id: string, open: OpenCall | undefined, text: string, events: ModelEvent[]): void {
+    if (!open || open.whole !== undefined) return;
+    const begin = open.call === undefined ? { id, name: open.name } : {};
+    open.call ??= this.calls.push(open) - 1;
+    open.input += text;
+    events.push({ type: 'tool-call-delta', call: open.call, ...begin, arguments: text });
+  }
+
+  /** The whole call says what its deltas have left out. One that differs from the last of its id is another call. */
+  private endCall(id: string, { toolName, input }: JsonObject, events: ModelEvent[], options?: JsonObject): void {
+    const text = typeof input === 'string' ? input : JSON.stringify(input ?? {});
+    const last = this.openCalls.get(id);
+    if (last?.whole === text && last.name === plainText(toolName)) return;
+    const open = last && last.whole === undefined ? last : this.openCall(id, toolName, undefined);
+    open.options = options ?? open.options;
+    this.addInput(id, open, text.startsWith(open.input) ? text.slice(open.input.length) : '', events);
+    open.whole = text;
   }
 
   private beginExecuted(id: string, part: JsonObject, events: ModelEvent[], providerOptions?: JsonObject): void {
@@ -188,7 +196,7 @@ export class AnswerReader extends BatchReader<{ readonly data: readonly unknown[
   private takeFile({ mediaType, data: file }: JsonObject, events: ModelEvent[]): void {
     const data = isRecord(file) && 'data' in file ? file.data : file;
     const base64 = data instanceof Uint8Array ? Buffer.from(data).toString('base64') : data;
-    if (typeof base64 === 'string' && plainText(mediaType).startsWith('image/'))
+    if (typeof base64 === 'string' && base64 !== '' && plainText(mediaType).startsWith('image/'))
       events.push({ type: 'image', result: base64, details: { output_format: imageFormat(base64) } });
     else this.noteLeftOut(`A file of type '${plainText(mediaType)}' that the model made has no item.`);
   }
@@ -199,11 +207,11 @@ export class AnswerReader extends BatchReader<{ readonly data: readonly unknown[
     if (unified === 'unknown' || unified === 'interrupted' || (unified === 'other' && raw === undefined)) this.end();
     if (unified === 'error') throw new ApiError('upstream_error', 'The model server reported an error.');
     for (const [id, thought] of this.thoughts) this.endThought(id, thought, events);
-    const calls = [...this.calls.values()].map(({ options }) => options ?? null);
-    const state: AnswerState = {
-      ...(calls.some((each) => each !== null) ? { calls } : {}),
-      ...(this.textOptions ? { text: this.textOptions } : {}),
-    };
+    const calls = this.calls.map(({ options }) => options ?? null);
+    const state: AnswerState = definedFields({
+      calls: calls.some(Boolean) ? calls : undefined,
+      text: this.textOptions,
+    });
     if (state.calls || state.text) events.push({ type: 'reasoning-end', state });
     const counted = readUsage(usage);
     const reported = isRecord(usage) && isRecord(usage.raw) ? { reported: usage.raw } : {};

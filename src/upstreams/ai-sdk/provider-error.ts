@@ -20,17 +20,15 @@ export function requestError(error: unknown): ApiError {
 export function streamError(error: unknown): ApiError {
   const isText = typeof error === 'string';
   const said = isText || (isRecord(error) && !isError(error)) ? errorInBody({ error: error || UNNAMED }) : undefined;
-  return said
-    ? withoutSecrets(said)
-    : providerError(error, 'upstream_truncated', 'The connection to the model server broke.');
+  if (said) return withoutSecrets(said);
+  return providerError(error, 'upstream_truncated', 'The connection to the model server broke.');
 }
 
 function providerError(error: unknown, code: 'upstream_unavailable' | 'upstream_truncated', message: string): ApiError {
   if (error instanceof ApiError) return error;
   const { statusCode, responseHeaders, responseBody, url, name } = Object(error) as JsonObject;
   if (typeof statusCode === 'number' && statusCode >= 400) {
-    const headers = isRecord(responseHeaders) ? responseHeaders : {};
-    const retryAfter = headers['retry-after'];
+    const { 'retry-after': retryAfter } = Object(responseHeaders) as JsonObject;
     const passed = typeof retryAfter === 'string' ? { 'retry-after': retryAfter } : {};
     const refusal = upstreamError(statusCode, jsonIn(plainText(responseBody)), passed);
     return withoutSecrets(refusal, plainText(url));
@@ -38,9 +36,8 @@ function providerError(error: unknown, code: 'upstream_unavailable' | 'upstream_
   const beginning = plainText(Object(error).message).slice(0, 300);
   // An error of the provider's own: it cannot write this request, or read this answer.
   if (name === 'AI_UnsupportedFunctionalityError' || name === 'AI_InvalidPromptError') {
-    return new ApiError('invalid_value', `The model does not support this request: ${beginning}`, {
-      cause: error,
-    });
+    const message = `The model does not support this request: ${beginning}`;
+    return new ApiError('invalid_value', message, { cause: error });
   }
   const isUnfinished = name === 'AI_InvalidResponseDataError' && /without a finish/.test(beginning);
   if (plainText(name).startsWith('AI_') && name !== 'AI_APICallError' && !isUnfinished) {

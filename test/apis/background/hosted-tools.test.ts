@@ -78,6 +78,21 @@ it.each(stores)('[X-13] [X-08] hosted tools go on without the client, which gets
   );
 });
 
+it.each(stores)('[X-13] who reads the events again says what is included of %s', (_, storeOf) =>
+  withTwoProviders(({ tools }) =>
+    withTools({ tools, store: storeOf() }, async (app) => {
+      app.fake.reply(calls(...SERVER_CALLS), says('Done.'));
+      const { response } = await streamOf(app.url, { background: true, tools: FOUR_TOOLS });
+      const again = async (query: string): Promise<string> =>
+        (await fetch(`${app.url}/responses/${response.id}?${query}include[]=web_search_call.results`)).text();
+      const read = expectWireLaws(readWire(await again('stream=true&')));
+      expect(response.output[0]).not.toHaveProperty('results');
+      expect(read.output[0]).toHaveProperty('results');
+      expect(read).toEqual(JSON.parse(await again('')));
+    }),
+  ),
+);
+
 function idOf([created]: readonly StreamEvent[]): unknown {
   // The cast: it is `response.created`.
   return (created?.response as JsonObject | undefined)?.id;

@@ -392,6 +392,10 @@ it('[E-03] finds a skill for a container by its version, and reads one that a re
     (await skills.find({ scope: 'alice', id: json.id, version }, 'tools')).description;
   expect([await about(), await about('latest'), await about('1')]).toEqual(['one', 'two', 'one']);
   await expect(about('3')).rejects.toMatchObject({ code: 'skill_not_found', param: 'tools.version' });
+  const wanted = { scope: 'alice', id: json.id, version: '3' };
+  await expect((async () => skills.find(wanted, 'skills[0].skill_id'))()).rejects.toMatchObject({
+    param: 'skills[0].version',
+  });
   const inline = await skills.read(await sumsZip('inline'), 'tools');
   expect([inline.description, inline.files.map(({ path }) => path)]).toEqual([
     'inline',

@@ -75,6 +75,18 @@ describe.each([
     await kept.close();
   });
 
+  it('[E-01] take no file where another one needs a folder, or stands where its folder would be', async () => {
+    const { kept, run, names } = setUp(storage());
+    await run('cntr_a', "write('data/a.txt', 'one')");
+    const put = (name: string) =>
+      kept.putFile({ scope: 's', id: 'cntr_a' }, { name, source: 'user', content: bytes('x') });
+    for (const name of ['data', 'data/a.txt/b.txt'])
+      await expect(put(name)).rejects.toMatchObject({ code: 'invalid_value', param: 'file' });
+    await put('data.txt');
+    expect(await names('cntr_a')).toEqual(['data/a.txt', 'data.txt']);
+    await kept.close();
+  });
+
   it('[E-01] list files in the order in which they were written, within one millisecond too', async () => {
     const { kept, run, names } = setUp(storage());
     const now = jest.spyOn(Date, 'now').mockReturnValue(Date.now());

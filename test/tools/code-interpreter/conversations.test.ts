@@ -3,7 +3,7 @@
 import type { RouterOptions } from '../../../src/index.ts';
 import { memoryStore } from '../../../src/index.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
-import { chatBody, says, type ToolsApp, toolTexts, withTools } from '../../engine/tools/support.ts';
+import { calls, chatBody, says, type ToolsApp, toolTexts, withTools } from '../../engine/tools/support.ts';
 import { openaiClient, post } from '../../support/responses-client.ts';
 import type { WireResponse } from '../../support/wire-schemas.ts';
 import { ASKING, interpreter, type Ran, runs } from './interpreter.ts';
@@ -56,6 +56,17 @@ async function refused(url: string, body: JsonObject): Promise<unknown> {
   const { code, param } = JSON.parse(text).error;
   return [status, code, param];
 }
+
+it('[V-37] runs no code that breaks off in the middle, and shows the model what it wrote', async () => {
+  await withCode(async (app) => {
+    app.fake.reply(calls(['call_0', 'code_interpreter', '{"code":"print(1); print(']), says('Done.'));
+    const { text } = await post(app.url, ASKING);
+    expect([runIn(JSON.parse(text))?.status, app.ran.begun()]).toEqual(['failed', 0]);
+    const { messages = [] } = app.fake.requests.slice(-1).map(chatBody)[0] ?? {};
+    expect(JSON.stringify(messages.at(-2))).toContain('print(1); print(');
+    expect(lastReported(app)).toEqual([expect.stringContaining('not a JSON object')]);
+  });
+});
 
 const inContainer = (container: unknown): JsonObject => ({
   ...ASKING,

@@ -14,6 +14,13 @@ describe('runOutputs', () => {
     expect(logsOf('\na\n\nb\n\n', '\n', 'c\n')).toBe('\na\n\nb\nc');
   });
 
+  it('[V-26] cuts no character in two', () => {
+    const text = logsOf(`x${'\u{1f600}'.repeat(1000)}`, '', '');
+    expect(text).toMatch(/left out/);
+    // It throws for half of a pair.
+    expect(() => encodeURI(String(text))).not.toThrow();
+  });
+
   it('[F-04] takes line breaks without looking at any of them again', async () => {
     await expectLinearWork(2 ** 13, (size) => {
       const breaks = '\n'.repeat(size);

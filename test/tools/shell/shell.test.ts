@@ -141,6 +141,29 @@ describeWith(findProgram('bwrap'), 'bubblewrap')('the hosted shell', () => {
     expect((await ran({ commands: ['cat a.txt'] })).results[0]?.outcome).toEqual({ type: 'exit', exit_code: 1 });
   });
 
+  slowly('[E-02] goes on after a file of the client’s that has the name of an empty folder', async () => {
+    const runtime = bubblewrapRuntime();
+    const kept = containers({ runtime });
+    const key = { scope: 's', id: `cntr_${'0'.repeat(32)}` };
+    const never = new AbortController().signal;
+    const exec = (command: string) => kept.exec(key, { command, timeoutMs: 10_000 }, [], never);
+    try {
+      await exec('mkdir d');
+      const content = (async function* () {
+        yield Buffer.from('x');
+      })();
+      const file = await kept.putFile(key, { name: 'd', source: 'user', content });
+      await expect(exec('ls')).rejects.toThrow("'d' could not be put there");
+      expect(await exec('ls')).toMatchObject({ stdout: 'd\n', exitCode: 0 });
+      await kept.removeFile(key, file);
+      await exec('ls').catch(() => {});
+      expect(await exec('ls')).toMatchObject({ exitCode: 0 });
+    } finally {
+      await kept.close();
+      await runtime.close?.();
+    }
+  });
+
   slowly('[E-02] takes its own items back as input', async () => {
     await start();
     const { response } = await ran({ commands: ['echo one'] });
@@ -181,6 +204,27 @@ describeWith(findProgram('bwrap'), 'bubblewrap')('the hosted shell', () => {
     ]);
   });
 
+  slowly('[E-02] runs a command that it shows, also where it is no list, and counts in whole numbers', async () => {
+    await start();
+    for (const args of [{ commands: 'echo hi' }, { command: 'echo hi', timeout_ms: 1500.5 }]) {
+      const { call, results } = await ran(args);
+      const { commands, timeout_ms } = Object(call?.action) as JsonObject;
+      expect(commands).toEqual(['echo hi']);
+      expect(results).toEqual([{ stdout: 'hi\n', stderr: '', outcome: { type: 'exit', exit_code: 0 } }]);
+      expect([1501, null]).toContain(timeout_ms);
+    }
+    const { results } = await ran({ commands: ['echo hi', 7] });
+    expect(results).toEqual([expect.objectContaining({ stdout: '', outcome: { type: 'exit', exit_code: 1 } })]);
+  });
+
+  slowly('[E-02] cuts no character in two', async () => {
+    await start({ limits: { outputCharacters: 1001 } });
+    const { results } = await ran({ commands: [`printf x; for i in $(seq 1000); do printf '\u{1f600}'; done`] });
+    expect(results[0]?.stdout.length).toBeGreaterThan(900);
+    // It throws for half of a pair.
+    expect(() => encodeURI(String(results[0]?.stdout))).not.toThrow();
+  });
+
   slowly('[E-02] ends commands whose time is over, says so, and runs no later one', async () => {
     await start();
     const { results } = await ran({ commands: ['echo before; sleep 600', 'echo never'], timeout_ms: 300 });
@@ -200,7 +244,7 @@ describeWith(findProgram('bwrap'), 'bubblewrap')('the hosted shell', () => {
 
   slowly('[E-02] refuses what a model writes that is no call, and goes on', async () => {
     await start({ limits: { commands: 2 } });
-    for (const args of [{}, { commands: [] }, { commands: 'ls' }, { commands: [1] }, { commands: ['a', 'b', 'c'] }]) {
+    for (const args of [{}, { commands: [] }, { command: ['ls'] }, { commands: [1] }, { commands: ['a', 'b', 'c'] }]) {
       const { results, response } = await ran(args as JsonObject);
       expect([response.status, results.length, results[0]?.outcome]).toEqual([
         'completed',
@@ -318,6 +362,34 @@ describeWith(findProgram('bwrap'), 'bubblewrap')('the hosted shell', () => {
       expect(offered).toContain('- Sums & more: Adds numbers. (in /mnt/data/skills/sums---more)');
       expect(offered).toContain('- inline: Says hello. (in /mnt/data/skills/inline)');
     });
+
+    slowly(
+      '[E-03] mounts the version that each request of a conversation names, unless code has changed it',
+      async () => {
+        await start({ skills, max: 1 });
+        let previous: JsonObject = {};
+        const said = async (version: string, command: string) => {
+          const zip = await zipOf({ 'SKILL.md': manifest('sums', 'Adds.'), 'say.sh': `echo ${version}\n` });
+          const source = { type: 'base64', media_type: 'application/zip', data: zip.toString('base64') };
+          const inline = { type: 'inline', name: 'sums', description: 'Adds.', source };
+          const tools = [{ type: 'shell', environment: { type: 'container_auto', skills: [inline] } }];
+          const { results, response } = await ran({ commands: [command] }, { tools, ...previous });
+          previous = { previous_response_id: response.id };
+          return results[0]?.stdout;
+        };
+        const say = 'sh skills/sums/say.sh';
+        expect([await said('one', say), await said('two', say), await said('two', say)]).toEqual([
+          'one\n',
+          'two\n',
+          'two\n',
+        ]);
+        // Another container takes the place of its process.
+        await ran({ commands: ['true'] });
+        expect(await said('three', say)).toBe('three\n');
+        await said('three', 'echo echo mine > skills/sums/say.sh');
+        expect(await said('four', say)).toBe('mine\n');
+      },
+    );
 
     slowly('[E-03] mounts a skill into a container that a client makes, and none of another tenant', async () => {
       const { default: express } = await import('express');

@@ -32,6 +32,17 @@ async function responseTo({ url }: ToolsApp, body: JsonObject): Promise<WireResp
 }
 
 describe('a request with web_search', () => {
+  it('[V-37] shows the model the wrong arguments that it wrote, beside what is wrong', async () => {
+    const written = '{"queries":["lighthouses"]}';
+    const script = [calls(['call_0', 'web_search', written]), says('Sorry.')];
+    const { requested, response } = await played({ tools: searching().tools }, script, ASKING);
+    const call = requested[1]?.messages.find(({ tool_calls: made }) => made);
+    expect([call?.tool_calls, shape(response)]).toEqual([
+      [{ id: 'call_0', type: 'function', function: { name: 'web_search', arguments: written } }],
+      ['web_search_call failed', 'message completed'],
+    ]);
+  });
+
   it('[B-41] has the model’s search run in one response, reported in OpenAI’s order', async () => {
     const { tools } = searching();
     const script = [searches('pages'), says('Found.')];

@@ -2,10 +2,13 @@
 
 import fc from 'fast-check';
 import { type MessageOptions, toChatMessages } from '../../../src/protocol/chat-completions/messages.ts';
+import { outputItemId } from '../../../src/protocol/ids.ts';
 import type { Item } from '../../../src/protocol/items.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 
 const OPTIONS: MessageOptions = { systemMessages: 'keep', developerRole: 'system', reasoningReplay: true };
+
+const SEED = '0123456789abcdef'.repeat(2);
 
 function messages(items: readonly Item[], options: Partial<MessageOptions> = {}, instructions?: string): unknown {
   const request = { model: 'm', tools: [], items, ...(instructions === undefined ? {} : { instructions }) };
@@ -135,6 +138,24 @@ describe('toChatMessages', () => {
     ],
   ])('[P-06] [A-11] [A-12] [A-24] %s', (_, items, expected) => {
     expect(messages(items)).toEqual(expected);
+  });
+
+  it('[P-06] keeps what an answer has after its calls in the message that made them, before their results', () => {
+    const id = (prefix: string, index: number, round = 0) => outputItemId(prefix, SEED, index, round);
+    const written = [
+      { ...message('assistant', 'Let me look. '), id: id('msg', 0) },
+      { ...call('1'), id: id('fc', 1) },
+      { ...message('assistant', 'And there. '), id: id('msg', 2) },
+      { ...call('2'), id: id('fc', 3) },
+      ...[output('1'), output('2')],
+      { ...message('assistant', 'Done.'), id: id('msg', 6, 1) },
+    ];
+    expect(messages([HELLO, ...written])).toEqual([
+      WRITTEN_HELLO,
+      { role: 'assistant', content: 'Let me look. And there. ', tool_calls: [chatCall('1'), chatCall('2')] },
+      ...[tool('1'), tool('2')],
+      { role: 'assistant', content: 'Done.' },
+    ]);
   });
 
   it('[P-06] throws for a call without an output and for an output without a call, naming it', () => {

@@ -41,8 +41,8 @@ export async function prepareChatTools(request: EndpointRequest, settings: Prepa
   const requested = new Set([...requestedTypes(client ?? [])].filter((type) => type !== PROGRAMS));
   const note = noteReporter(request, settings);
   const whole = await buildToolset(providers, toolNames(body), signal, note, requested, request);
-  const named = [...whole].map(([modelName, entry]) => ({ ...entry, modelName }));
-  const allowed = await checkRequested(named, client ?? [], request, note, () => collectGuards(request, settings));
+  const entries = [...whole].map(([modelName, entry]) => ({ ...entry, modelName }));
+  const allowed = await checkRequested(entries, client ?? [], request, note, () => collectGuards(request, settings));
   const obeying = new Map(allowed.map((entry) => [entry.modelName, entry]));
   const denied = deniedNames([...whole.values()], [...obeying.values()], toolNames(body));
   const approvalRules = readApprovalRules(obeying, request, settings.approval);
@@ -55,7 +55,8 @@ export async function prepareChatTools(request: EndpointRequest, settings: Prepa
   const allows = (name: string) => allowedTools?.has(name) ?? true;
   const { toolset, known } = modelToolset(runnable, { allows, known: new Set(chosenNames(body)) }, note);
   const tools = { toolset, client, denied };
-  return { ...request, body: withTools(body, toolset, known), context: Object.assign({}, context, { tools }) };
+  const named = withNamedChoice(body, toolset);
+  return { ...request, body: withTools(named, toolset, known), context: Object.assign({}, context, { tools }) };
 }
 
 /** The names of the client's own tools, including custom ones and legacy functions. */
@@ -96,7 +97,7 @@ export function chatCallRules(body: JsonObject, toolset: Toolset): CallRules {
   const singleCall = parallel === false;
   if (wanted === 'none') return { allowedTools: new Set() };
   if (!isRecord(wanted)) return { singleCall };
-  const allowed = allowedEntries(wanted);
+  const allowed = allowedEntries(wanted) ?? (serverNames(wanted, toolset).length > 0 ? [wanted] : undefined);
   if (!allowed) return { singleCall, forcedTool: toolName(wanted) || undefined };
   const search = toolset.get(TOOL_SEARCH)?.search ? [TOOL_SEARCH] : [];
   return { singleCall, allowedTools: new Set([...allowed.flatMap((tool) => modelNames(tool, toolset)), ...search]) };
@@ -115,6 +116,31 @@ function modelNames(tool: JsonObject, toolset: Toolset): readonly string[] {
   const { server_label: label } = tool;
   const ofServer = [...toolset].filter(([, entry]) => entry.tool.server === label);
   return ofServer.filter(([, entry]) => name === '' || entry.tool.name === name).map(([modelName]) => modelName);
+}
+
+/** The same for what this server runs and the choice does not name as a function. */
+function serverNames(tool: JsonObject, toolset: Toolset): readonly string[] {
+  return tool.type === 'mcp' || toolName(tool) === ''
+    ? modelNames(tool, toolset).filter((name) => toolset.has(name))
+    : [];
+}
+
+/** The body whose choice names servers and hosted tools by their functions: no model server knows the others. */
+function withNamedChoice(body: JsonObject, toolset: Toolset): JsonObject {
+  const { tool_choice: choice } = body;
+  if (!isRecord(choice)) return body;
+  const listed = allowedEntries(choice);
+  const entries = listed ?? [choice];
+  if (!entries.some((entry) => serverNames(entry, toolset).length > 0)) return body;
+  const tools = entries.flatMap((entry) => {
+    const names = serverNames(entry, toolset);
+    return names.length > 0 ? names.map((name) => ({ type: 'function', function: { name } })) : [entry];
+  });
+  // Not every server knows `allowed_tools`.
+  if (!listed && tools.length === 1) return { ...body, tool_choice: tools[0] };
+  const { mode = 'auto' } = isRecord(choice.allowed_tools) ? choice.allowed_tools : choice;
+  const allowed = { mode: listed ? mode : 'required', tools };
+  return { ...body, tool_choice: { type: 'allowed_tools', allowed_tools: allowed } };
 }
 
 /** The tools that the body's choice names: the model must be offered those. */

@@ -205,8 +205,9 @@ export function closeCall(draft: Draft, open: OpenToolCall, status: ItemStatus):
   if (argumentsEvent !== undefined) draft.events.push({ type: 'arguments-end', sequence: draft.sequence++, ...ended });
   if (completeEvents) emitItemEvents(draft, { index, itemId }, completeEvents(call));
   if (owner && status === 'completed') {
-    // The code that runs is the code that was shown, in whatever form the model wrote it.
-    const run = field ? JSON.stringify({ [field]: input }) : call.arguments;
+    // What runs is what was shown, in whatever form the model wrote it; but a text that breaks off is none that it meant.
+    const isWhole = field !== undefined && whole.reading.phase !== 'text';
+    const run = isWhole ? JSON.stringify({ [field]: input }) : (kind.runArguments?.(call.arguments) ?? call.arguments);
     draft.pending = draft.pending.with(index, { ...call, owner, arguments: run });
     emitState(draft, call, 'running');
     if (!endsBeforeResult(kind)) return;
