@@ -22,7 +22,7 @@ const app = express();
 // 1. The Responses API; every option has a default.
 app.use('/v1', responsesRouter());
 // 2. All APIs in one call, with tools that the server runs, such as those of MCP servers.
-app.use('/v1', openResponses({ upstream, store, tools }).router);
+app.use('/all/v1', openResponses({ upstream, store, tools }).router);
 // 3. An existing proxy, to which the middlewares in front of it add history and tools.
 app.use('/proxy/v1', recordTurn({ store }), loadHistory({ store }), runTools({ tools, handler: proxy }));
 app.listen(3000);

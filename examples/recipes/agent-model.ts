@@ -17,11 +17,14 @@ function modelOf(agent: Agent): AiSdkModel {
     modelId: agent.name,
     async doStream({ prompt, abortSignal }: { readonly prompt: unknown; readonly abortSignal: AbortSignal }) {
       const { textStream } = await agent.stream(prompt, { abortSignal });
-      async function* parts() {
-        for await (const delta of textStream) yield { type: 'text-delta', id: '0', delta };
-        yield { type: 'finish', finishReason: { unified: 'stop', raw: 'stop' }, usage: {} };
-      }
-      return { stream: ReadableStream.from(parts()) };
+      const stream = new ReadableStream<object>({
+        async start(parts) {
+          for await (const delta of textStream) parts.enqueue({ type: 'text-delta', id: '0', delta });
+          parts.enqueue({ type: 'finish', finishReason: { unified: 'stop', raw: 'stop' }, usage: {} });
+          parts.close();
+        },
+      });
+      return { stream };
     },
   };
 }

@@ -82,7 +82,7 @@ describe('the README’s apps', () => {
     };
     const messages = [{ role: 'user', content: 'Please tell the time.' }];
     const response = await post('/v1/responses', { input: 'Say hello.' });
-    const chat = await post('/v1/chat/completions', { messages });
+    const chat = await post('/all/v1/chat/completions', { messages });
     const proxied = await post('/proxy/v1/chat/completions', { messages });
     const next = [{ role: 'user', content: 'Thanks.' }];
     const continued = await post('/proxy/v1/chat/completions', { messages: next, previous_response_id: proxied.id });

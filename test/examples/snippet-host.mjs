@@ -3,7 +3,6 @@
  * modules of its arguments one after the other, and prints the fault of each.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import express from 'express';
 import { chatCompletionsUpstream, inProcessEngine, memoryStore, responsesRouter } from 'express-open-responses';
 import { batchesRouter } from 'express-open-responses/batches';
@@ -68,10 +67,7 @@ Object.assign(globalThis, {
   lastSequenceNumber: 0,
   show() {},
   log: console,
-  url: 'https://mcp.example.com/mcp',
   index: { find: async () => [] },
-  signal: new AbortController().signal,
-  StreamableHTTPClientTransport,
   myUpstream: ({ baseURL, apiKey }) => chatCompletionsUpstream({ baseURL, apiKey }),
   myEngine: () => inProcessEngine(),
   // The cases of a contract are only registered: each contract has tests of its own.

@@ -45,7 +45,7 @@ describe.each([
   it('[K-07] answers 404 for another, in the words of the client', async () => {
     expect(await got('none')).toMatchObject([
       404,
-      { error: { type: 'invalid_request_error', code: 'not_found', param: 'model' } },
+      { error: { type: 'invalid_request_error', code: 'model_not_found', param: 'model' } },
     ]);
     expect(await got('none', ANTHROPIC)).toMatchObject([404, { type: 'error', error: { type: 'not_found_error' } }]);
   });

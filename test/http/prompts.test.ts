@@ -197,6 +197,7 @@ describe('prompts', () => {
   it('[E-09] that cannot be are refused when the router is created', () => {
     const create = (prompts: unknown) => () => responsesRouter({ prompts } as RouterOptions);
     expect(create(7)).toThrow(/prompts must be an object of prompts, a folder or a function/);
+    expect(create('/no/such/folder')).toThrow("responsesRouter: prompts: the folder '/no/such/folder' cannot be read");
     expect(create({ a: { text: 'x' } })).toThrow(/prompts: 'a' has the unknown field 'text'/);
     expect(create({ a: { instructions: 7 } })).toThrow(/prompts: 'a' must have texts/);
   });

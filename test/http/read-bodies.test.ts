@@ -1,6 +1,6 @@
 /** Bodies that something in front of the router has read, and not parsed, and headers as adapters of platforms make them. */
 
-import type { RequestHandler } from 'express';
+import type { RequestHandler, Response } from 'express';
 import express from 'express';
 import { openResponses } from 'express-open-responses/core';
 import {
@@ -91,4 +91,25 @@ it('[K-11] takes a body as text from a host without Express', async () => {
   const signal = new AbortController().signal;
   const reply = await api.handle({ method: 'POST', path: '/responses', headers, body: BODY, signal });
   expect([reply?.status, reply?.body]).toEqual([200, expect.stringContaining('Hello.')]);
+});
+
+it('[K-11] tells the host, and not the client, of a body that something in front has read and not left', async () => {
+  const faults: unknown[] = [];
+  const logging: RequestHandler = (req, _res, next) => void req.resume().once('end', () => next());
+  const host = express().use('/v1', logging, responsesRouter({ upstream, store: memoryStore(), logger: false }));
+  app = await listening(
+    host.use((error: unknown, _req: unknown, res: Response, _next: unknown) => {
+      faults.push(error);
+      res.sendStatus(500);
+    }),
+  );
+  const headers = { 'content-type': 'application/json' };
+  const { status } = await fetch(`${app.url}/v1/responses`, { method: 'POST', headers, body: BODY });
+  expect([status, String(faults[0])]).toEqual([
+    500,
+    'TypeError: another handler has read the body and left no req.body; mount the router before it, or a parser such as express.json()',
+  ]);
+  // Nothing was sent, and nothing read: that is the client's.
+  const empty = await fetch(`${app.url}/v1/responses`, { method: 'POST', headers });
+  expect([empty.status, faults.length]).toEqual([400, 1]);
 });

@@ -65,7 +65,7 @@ function modelEndpoint(settings: ModelsSettings): Endpoint {
   return endpointFor(async (request) => {
     const id = NAME_PARTS.flatMap((part) => request.params[part] ?? []).join('/');
     const model = (await listModels(request, settings)).find((each) => each.id === id);
-    if (!model) throw new ApiError('not_found', `The model ${quoteId(id)} does not exist.`, { param: 'model' });
+    if (!model) throw new ApiError('model_not_found', `The model ${quoteId(id)} does not exist.`, { param: 'model' });
     return jsonReply(speaksAnthropic(request) ? anthropicModel(model) : model);
   }, settings);
 }

@@ -1,6 +1,7 @@
 /** Opens the model server of the command line, and lists its models. */
 import { DEFAULT_LIMITS } from '../../ports/limits.ts';
 import type { Upstream } from '../../ports/upstream.ts';
+import { ApiError } from '../../protocol/errors.ts';
 import { type ModelFacts, modelFacts } from '../../protocol/model-facts.ts';
 import { startDemoModel } from '../../testing/demo-model/demo-model.ts';
 import {
@@ -54,7 +55,9 @@ export async function openModel(
   }
   const name = upstream.origin ?? baseURL;
   const models = await listModels(upstream).catch((error) => {
-    warn(`${name} did not list its models: ${printableMessage(error)} Requests are sent to it all the same.`);
+    const hasAnswered = error instanceof ApiError && ['not_found', 'upstream_error'].includes(error.code);
+    const hint = hasAnswered && new URL(baseURL).pathname === '/' ? " Does --upstream lack '/v1' at its end?" : '';
+    warn(`${name} did not list its models: ${printableMessage(error)}${hint} Requests are sent to it all the same.`);
     return [];
   });
   return { upstream, name, models, close: async () => upstream.close?.() };

@@ -1,8 +1,10 @@
 /** Reads a JSON body, or uses the one that the host has already parsed. */
 import type { Request, RequestHandler } from 'express';
 import { type BodyLimits, bodyErrors, isJsonType, isUnparsed, parseRead } from '../../server/requests/json-body.ts';
-import { readJson } from '../node/node-body.ts';
+import { hasBytes, readJson } from '../node/node-body.ts';
 import type { Scope } from './handle.ts';
+
+const ADVICE = 'mount the router before it, or a parser such as express.json()';
 
 /**
  * Works as `express.json` for bodies within the limits; a missing content type counts as JSON. `scope` is the host's, for the
@@ -21,7 +23,13 @@ export function readBody(limits: BodyLimits, scope: Scope | undefined): RequestH
       }
       return next();
     }
-    if (hasBeenRead(req)) return next();
+    if (hasBeenRead(req)) {
+      // A mistake of the host's, which no client could mend.
+      const isLost = body === undefined && req.readableEnded && hasBytes(req);
+      return next(
+        isLost ? new TypeError(`another handler has read the body and left no req.body; ${ADVICE}`) : undefined,
+      );
+    }
     readJson(req, limits, scope)
       .then(({ value }) => {
         req.body = value;

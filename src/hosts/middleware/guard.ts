@@ -8,7 +8,7 @@ import { bodyForModel, guardBody } from '../../engine/guarding/request/guarded-b
 import { type GuardSession, guardSession, RequestGuards } from '../../engine/guarding/request/request-guards.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { GuardOptions } from '../../ports/guard.ts';
-import { checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
+import type { OptionCheck } from '../../ports/host/options-check.ts';
 import type { LoadedHistory } from '../../ports/turn-context.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
 import { isRecord } from '../../protocol/record.ts';
@@ -51,9 +51,8 @@ export interface GuardMiddlewareOptions<Req extends NodeRequest = NodeRequest>
 export function guard<Req extends NodeRequest = NodeRequest>(
   options: GuardMiddlewareOptions<Req>,
 ): HostMiddleware<Req> {
-  const { unguardedPaths = [], ...others } = options;
-  const settings = middlewareSettings('guard', others);
-  checkOptions('guard', { unguardedPaths }, { unguardedPaths: arePaths });
+  const settings = middlewareSettings('guard', options, { unguardedPaths: areUnguardedPaths });
+  const { unguardedPaths = [] } = options;
   const { guards } = settings;
   if (!guards) throw new TypeError('guard: guards must have a guard in one of input, output and tools, got none');
   return function guardMiddleware(req, res, next) {
@@ -68,7 +67,8 @@ export function guard<Req extends NodeRequest = NodeRequest>(
 /** Nothing that another reader of the path could take for something else, such as an escape or two dots. */
 const PLAIN_PATH = /^(\/[\w-][\w.~-]*)+(\/\*)?$/;
 
-const arePaths: OptionCheck = (value) =>
+/** The paths that pass unread. */
+export const areUnguardedPaths: OptionCheck = (value) =>
   (Array.isArray(value) && value.every((path) => typeof path === 'string' && PLAIN_PATH.test(path))) ||
   "a list of paths that begin with '/', of plain letters, with '/*' at most at their end";
 

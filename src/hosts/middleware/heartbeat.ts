@@ -3,7 +3,6 @@
 import type { ServerResponse } from 'node:http';
 import { chunkFrame } from '../../apis/chat-completions/answer/completion.ts';
 import { openAfter } from '../../apis/endpoint/prepare.ts';
-import { checkOptions } from '../../ports/host/options-check.ts';
 import { DEFAULT_LIMITS } from '../../ports/limits.ts';
 import type { WantedHeartbeat } from '../../ports/turn-context.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
@@ -54,10 +53,8 @@ export interface HeartbeatMiddlewareOptions extends HeartbeatOptions {
  * ```
  */
 export function heartbeat(options: HeartbeatMiddlewareOptions = {}): NodeMiddleware {
-  const { openAfterMs: openMs = DEFAULT_LIMITS.openAfterMs, ...filling } = options;
-  checkOptions('heartbeat', { openAfterMs: openMs }, { openAfterMs: millisecondsOrNever });
-  const wanted = heartbeatSettings('heartbeat', filling);
-  const openAfterMs = openAfter(openMs, wanted);
+  const wanted = heartbeatSettings('heartbeat', options, { openAfterMs: millisecondsOrNever });
+  const openAfterMs = openAfter(options.openAfterMs ?? DEFAULT_LIMITS.openAfterMs, wanted);
   return function heartbeatMiddleware(req, res, next) {
     // Every client of Anthropic's API knows this event.
     const own: WantedHeartbeat = isMessagesPath(originalUrl(req)) ? { ...wanted, style: 'ping' } : wanted;

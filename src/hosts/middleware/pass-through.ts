@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { noteReporter } from '../../apis/endpoint/prepare.ts';
 import { headersFrom } from '../../engine/request/endpoint-request.ts';
 import { attemptReporter } from '../../ports/hooks.ts';
-import { checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
+import type { OptionCheck } from '../../ports/host/options-check.ts';
 import { defaultScope } from '../../ports/scope.ts';
 import type { PassedRequest, Upstream } from '../../ports/upstream.ts';
 import { requestIdFrom } from '../../protocol/ids.ts';
@@ -24,7 +24,7 @@ import {
 import { respond } from '../node/respond.ts';
 import { readBodyHead } from '../node/streamed-body.ts';
 import { answerClientError, type HostMiddleware, type NodeMiddleware, originalUrl } from './as-middleware.ts';
-import { guard } from './guard.ts';
+import { areUnguardedPaths, guard } from './guard.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
 /** What is passed on by default: nothing that stores or lists what others have stored under the host's key. */
@@ -96,9 +96,8 @@ export function passThroughRouter<Req extends NodeRequest = NodeRequest>(
   options: PassThroughOptions<Req> = {},
 ): HostMiddleware<Req> {
   const owner = 'passThroughRouter';
+  const settings = middlewareSettings(owner, options, { paths: arePaths, unguardedPaths: areUnguardedPaths });
   const { paths = PASSED_PATHS, unguardedPaths, upstream = chatCompletionsUpstream(), ...others } = options;
-  checkOptions(owner, { paths }, { paths: arePaths });
-  const settings = middlewareSettings(owner, { ...others, upstream });
   if (!upstream.pass) throw new TypeError(`${owner}: upstream must pass requests on, got '${upstream.name}'`);
   const patterns = paths.map((entry) => {
     const [method, path] = entry.startsWith('/') ? [undefined, entry] : entry.split(' ', 2);

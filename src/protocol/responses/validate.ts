@@ -22,8 +22,9 @@ export function validateCreate(value: unknown, limits: RequestLimits = NO_LIMITS
   const { previous_response_id: previousId, conversation } = result.data;
   if (previousId && conversation)
     throw new ApiError('mutually_exclusive_parameters', TWO_PASTS, { param: 'conversation' });
-  const { input, tools } = body;
-  if (!isPresent(input) && !previousId && !conversation) throw missingField(['input']);
+  const { input, messages, tools } = body;
+  if (!isPresent(input) && !previousId && !conversation)
+    throw missingField(['input'], isPresent(messages) ? " 'messages' is its name in Chat Completions." : '');
   if (isPresent(input) && typeof input !== 'string') {
     if (!Array.isArray(input)) throw wrongFieldType(['input'], 'a string or an array of items', input);
     refuseLong('input', input.length, limits.inputItems);
@@ -133,9 +134,9 @@ function ownValue<Value>(table: Readonly<Record<string, Value>>, name: string): 
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
-function missingField(path: Path): ApiError {
+function missingField(path: Path, hint = ''): ApiError {
   const param = pathText(path);
-  return new ApiError('missing_required_parameter', `Missing required parameter: '${param}'.`, { param });
+  return new ApiError('missing_required_parameter', `Missing required parameter: '${param}'.${hint}`, { param });
 }
 
 function wrongFieldType(path: Path, expected: string, value: unknown): ApiError {

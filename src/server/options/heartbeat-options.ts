@@ -19,8 +19,13 @@ export interface HeartbeatOptions {
 export const millisecondsOrNever: OptionCheck = (value) =>
   value === Number.POSITIVE_INFINITY || anyMilliseconds(value) === true || `${anyMilliseconds(0)}, or Infinity`;
 
-/** The heartbeat with its defaults; throws a `TypeError` for a bad option. */
-export function heartbeatSettings(owner: string, options: HeartbeatOptions): Required<WantedHeartbeat> {
-  checkOptions(owner, options, { intervalMs: anyMilliseconds, style: isOneOf('comment', 'keepalive', 'ping') });
+/** The heartbeat with its defaults; throws a `TypeError` for a bad option. `more` checks the options that only the owner has. */
+export function heartbeatSettings(
+  owner: string,
+  options: HeartbeatOptions,
+  more: Readonly<Record<string, OptionCheck>> = {},
+): Required<WantedHeartbeat> {
+  const style = isOneOf('comment', 'keepalive', 'ping');
+  checkOptions(owner, options, { intervalMs: anyMilliseconds, style, ...more });
   return { intervalMs: options.intervalMs ?? 15_000, style: options.style ?? 'comment' };
 }

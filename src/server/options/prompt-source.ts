@@ -43,7 +43,13 @@ function newestVersions(names: readonly string[]): ReadonlyMap<string, string> {
 }
 
 function filesIn(owner: string, folder: string): readonly (readonly [string, Prompt])[] {
-  const files = readdirSync(folder).filter((file) => ['.json', '.md'].includes(parse(file).ext));
+  let names: readonly string[];
+  try {
+    names = readdirSync(folder);
+  } catch (cause) {
+    throw new TypeError(`${owner}: prompts: the folder ${inspect(folder)} cannot be read`, { cause });
+  }
+  const files = names.filter((name) => ['.json', '.md'].includes(parse(name).ext));
   return files.map((file) => {
     const text = readFileSync(join(folder, file), 'utf8');
     const { name, ext } = parse(file);

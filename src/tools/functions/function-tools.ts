@@ -75,10 +75,12 @@ export function functionTools<
   tools: { readonly [Name in keyof Schemas]: FunctionTool<Schemas[Name], Req> },
   { server = 'functions' }: FunctionToolsOptions = {},
 ): ToolProvider<Req> {
-  if (Array.isArray(tools))
+  if (!isRecord(tools)) {
+    const wrong = Array.isArray(tools) ? 'an array' : inspect(tools);
     throw new TypeError(
-      'functionTools: the tools must be an object of tools by name, such as { add: { … } }, got an array',
+      `functionTools: the tools must be an object of tools by name, such as { add: { … } }, got ${wrong}`,
     );
+  }
   checkOptions('functionTools', { server }, { server: (value) => typeof value === 'string' || 'a string' });
   // The cast: each function has arguments of its own type.
   const functions = tools as Readonly<Record<string, AnyFunctionTool<Req>>>;

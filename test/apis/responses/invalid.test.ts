@@ -24,6 +24,14 @@ describe('validateCreate', () => {
   it.each<readonly [unknown, unknown]>([
     ['text', refused('invalid_json', null, 'The request body must be a JSON object.')],
     [[], refused('invalid_json', null, 'The request body must be a JSON object.')],
+    [
+      { model: 'm', messages: [{ role: 'user', content: 'Hi.' }] },
+      refused(
+        'missing_required_parameter',
+        'input',
+        "Missing required parameter: 'input'. 'messages' is its name in Chat Completions.",
+      ),
+    ],
     [{ input: 'Hi.' }, refused('missing_required_parameter', 'model', "Missing required parameter: 'model'.")],
     [
       requested({ model: 7 }),

@@ -1,6 +1,6 @@
 /** The model server that `express-open-responses run` finds on this machine. */
-import { findModelServer } from '../../../src/hosts/cli/open-model.ts';
-import { startFakeUpstream } from '../../../src/testing/index.ts';
+import { findModelServer, openModel } from '../../../src/hosts/cli/open-model.ts';
+import { startDemoModel, startFakeUpstream } from '../../../src/testing/index.ts';
 import { listening } from '../../support/listening.ts';
 
 const portIn = (url: string) => Number(new URL(url).port);
@@ -30,4 +30,15 @@ describe('findModelServer', () => {
       `no model server was found on this machine: none of Ollama (port ${port}), vLLM (port ${port}) lists a model. Start one, or name yours with --upstream URL`,
     );
   });
+});
+
+it('[X-16] asks whether an address lacks its path, where a server answers there and has no models', async () => {
+  const demo = await startDemoModel();
+  const { origin } = new URL(demo.baseURL);
+  const warnings: string[] = [];
+  const { close } = await openModel({ upstream: origin, apiKey: '' }, (line) => warnings.push(line));
+  await Promise.all([close(), demo.close()]);
+  expect(warnings).toEqual([
+    `${origin} did not list its models: There is no GET /models. Does --upstream lack '/v1' at its end? Requests are sent to it all the same.`,
+  ]);
 });

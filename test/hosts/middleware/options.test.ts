@@ -4,9 +4,11 @@ import {
   functionTools,
   type GuardMiddlewareOptions,
   guard,
+  heartbeat,
   injectTools,
   loadHistory,
   type MiddlewareOptions,
+  passThroughRouter,
   recordTurn,
   runTools,
   validateMessages,
@@ -106,5 +108,38 @@ describe('the option guards of the middleware guard', () => {
 
   it("takes the routers' tools beside it, in one object of options for both", () => {
     expect(() => guard({ guards: { input: [pii()] }, tools })).not.toThrow();
+  });
+});
+
+describe('the options of a middleware', () => {
+  const makers = {
+    functionTools,
+    guard,
+    heartbeat,
+    injectTools,
+    loadHistory,
+    passThroughRouter,
+    recordTurn,
+    runTools,
+    validateMessages,
+  };
+
+  it.each(Object.entries(makers))('[X-02] are an object, or a TypeError that says so: %s', (name, make) => {
+    // The cast: a host's options need not be type-checked.
+    for (const wrong of [null, 5000, 'gpt-4'])
+      expect(() => (make as (options: unknown) => unknown)(wrong)).toThrow(
+        new RegExp(`^${name}: the (options|tools) must be an object`),
+      );
+  });
+
+  it.each([
+    ['heartbeat', heartbeat, 'intervalMs, style, openAfterMs'],
+    ['guard', guard, 'unguardedPaths'],
+    ['passThroughRouter', passThroughRouter, 'paths, unguardedPaths'],
+  ] as const)('[X-02] are all named where one is unknown: %s', (name, make, own) => {
+    const wrong = { everyMs: 1 } as object;
+    expect(() => (make as (options: object) => unknown)(wrong)).toThrow(
+      new RegExp(`^${name}: unknown option 'everyMs'; known are .*${own}`),
+    );
   });
 });

@@ -1,5 +1,4 @@
 /** What the parts of apps that the documentation shows have around them. */
-import type { StreamableHTTPClientTransport as Transport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Express } from 'express';
 import type { BackgroundEngine, Upstream } from 'express-open-responses';
 import type { FileStore } from 'express-open-responses/files';
@@ -22,15 +21,12 @@ declare global {
   const lastSequenceNumber: number;
   function show(event: unknown): void;
   const log: { error(error: unknown): void };
-  const url: string;
   const index: {
     find(
       query: string,
       options: { readonly limit: number; readonly tenant: string; readonly signal: AbortSignal },
     ): Promise<readonly { readonly address: string; readonly title: string; readonly excerpt: string }[]>;
   };
-  const signal: AbortSignal;
-  const StreamableHTTPClientTransport: typeof Transport;
   function myUpstream(options: { readonly baseURL: string; readonly apiKey: string }): Upstream;
   function myEngine(options: { readonly queueName: string }): BackgroundEngine;
   function replyFor(scenario: UpstreamScenario): FakeReply;
