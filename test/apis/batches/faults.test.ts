@@ -138,7 +138,7 @@ describe('a batch', () => {
     app.model.reply({ body: toolCallStream([{ id: 'c', name: 'now', arguments: '{}' }]) }, cut);
     const broken = await ended(client, await create(client, [line('tool')]));
     const [tool] = await results(client, broken.output_file_id);
-    const { status, error } = tool?.response.body;
+    const { status, error } = tool?.response.body ?? {};
     expect([status, error.reason, app.model.requests.length]).toEqual(['failed', 'upstream_truncated', 4]);
   });
 
