@@ -107,6 +107,7 @@ describe('prompts', () => {
       await ask({ id: 'weather', variables: { city: 'x', country: 'y' } }),
       await ask({ id: 'weather', variables: { city: { type: 'input_image', detail: 'auto', image_url: 'x' } } }),
       await ask({ id: 7 as never }),
+      await ask({ id: 'weather', variables: { city: 5 as never } }),
     ]).toMatchObject([
       [404, 'prompt_not_found', 'prompt', "Prompt with id 'other' not found."],
       [404, 'prompt_not_found', 'prompt', expect.any(String)],
@@ -115,6 +116,10 @@ describe('prompts', () => {
       [400, 'invalid_value', 'prompt.variables', 'Unknown prompt variables: country.'],
       [400, 'invalid_value', 'prompt.variables', expect.any(String)],
       [400, 'invalid_type', 'prompt.id', expect.any(String)],
+      [
+        ...[400, 'invalid_type', 'prompt.variables.city'],
+        "Invalid type for 'prompt.variables.city': expected a text, an image or a file, but got an integer instead.",
+      ],
     ]);
     expect(fake.requests).toEqual([]);
   });

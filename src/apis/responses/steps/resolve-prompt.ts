@@ -25,7 +25,12 @@ const promptSchema = lazily((z) =>
   z.object({
     id: z.string().min(1),
     version: z.string().nullish(),
-    variables: z.record(z.string(), z.union([z.string(), z.looseObject({ type: z.string() })])).nullish(),
+    variables: z
+      .record(
+        z.string(),
+        z.union([z.string(), z.looseObject({ type: z.string() })], { error: 'a text, an image or a file' }),
+      )
+      .nullish(),
   }),
 );
 
