@@ -69,8 +69,10 @@ type Outcome = Awaited<ReturnType<BackgroundWorker['run']>>;
 
 /** The pause after a failure of the store, and before a tenant that has no place is looked at again. */
 const RETRY_MS = 1000;
-/** Attempts to publish the end of a response, in a process whose engine would not try again. */
-const PUBLISH_TRIES = 5;
+/** Attempts to publish the end of a response, in a process whose engine would not try again: for about eight minutes. */
+const PUBLISH_TRIES = 16;
+const FIRST_PUBLISH_MS = 100;
+const MAX_PUBLISH_MS = 60_000;
 /** The endpoint has said that it is gone for good. */
 const GONE = 410;
 
@@ -280,7 +282,8 @@ function watched(engine: BackgroundEngine, store: ResponseStore, deliverer: Deli
       } catch (error) {
         deliverer.onError(error);
       }
-      await pause(RETRY_MS, undefined, { signal, ref: false }).catch(() => {});
+      const pauseMs = Math.min(FIRST_PUBLISH_MS * 2 ** (tries - 1), MAX_PUBLISH_MS);
+      await pause(pauseMs, undefined, { signal, ref: false }).catch(() => {});
       // The next process finds the response ended, and publishes that.
       if (engine.takesOver) return 'released';
       if (signal.aborted || tries >= PUBLISH_TRIES) return 'ended';

@@ -120,6 +120,20 @@ describe('a response in the background', () => {
     await server.close();
   });
 
+  it('[E-11] is told of once the host finds the endpoints again, also where nothing but its process knows of it', async () => {
+    let calls = 0;
+    const endpoints = () => {
+      calls += 1;
+      if (calls <= 6) throw new Error('The database is down.');
+      return [];
+    };
+    const webhooks = createWebhooks({ endpoints, logger: false, hooks: { onError() {} } });
+    const url = await start({ webhooks });
+    await post(`${url}/responses`, QUESTION);
+    await until(() => calls === 7);
+    await webhooks.close();
+  });
+
   it('[E-11] holds up neither its webhooks nor their end where the host never finds the endpoints', async () => {
     const errors: unknown[] = [];
     const onError = ({ cause }: Error) => void errors.push(String(cause));
