@@ -24,7 +24,7 @@ import { statusReader } from './status.ts';
 export interface OpenResponses<Req = unknown> {
   /**
    * Answers a Web `Request` below `basePath`, for Hono, Next, Bun, Deno and others; a path of no API gets a 404 in the envelope.
-   * Rejects only if a function of the host throws.
+   * Rejects only if a function of the host throws, or something in front has read the body.
    */
   fetch(request: Req & Request): Promise<Response>;
   /**

@@ -13,12 +13,17 @@ interface WebHost {
   readonly scope: AnyScope;
 }
 
-/** Answers every request; a path of no API gets a 404 in the envelope. Rejects only if a function of the host throws. */
+/** Answers every request; a path of no API gets a 404 in the envelope. Rejects only if a function of the host throws, or has read the body. */
 export function webFetch(apis: OpenApis, { basePath = '', scope }: WebHost): (request: Request) => Promise<Response> {
   const most = apis.settings.limits.bodiesBytes;
 
   return async function openResponsesFetch(request) {
     const { method, headers, body: bytes } = request;
+    // A mistake of the host's, which would look like a client that has left.
+    if (request.bodyUsed || bytes?.locked)
+      throw new TypeError(
+        'openResponses: the body of the request has been read; read a clone() of the request in front of fetch',
+      );
     const { pathname, searchParams } = new URL(request.url);
     const path = pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : '';
     // A repeated name has a list, as in Express: SDKs write lists this way.

@@ -157,6 +157,18 @@ describe('openResponses', () => {
     await expect(reader.read()).rejects.toThrow('The client was cut off: it does not read.');
   });
 
+  it('[X-03] Web handler tells the host, and not the client, of a body that something in front has read', async () => {
+    const request = post('/responses');
+    await request.text();
+    const error = new TypeError(
+      'openResponses: the body of the request has been read; read a clone() of the request in front of fetch',
+    );
+    await expect(handlerOf()(request)).rejects.toThrow(error);
+    const locked = post('/responses');
+    locked.body?.getReader();
+    await expect(handlerOf()(locked)).rejects.toThrow(error);
+  });
+
   it('[X-03] Web handler gives the host what its own scope throws', async () => {
     const scope = () => {
       throw new Error('Who are you?');
