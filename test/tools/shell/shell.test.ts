@@ -175,6 +175,17 @@ describeWith(findProgram('bwrap'), 'bubblewrap')('the hosted shell', () => {
     expect(messages[2]?.content).toBe('one\n\n[exit code 0]');
   });
 
+  slowly('[E-02] goes on without the output of a call that the client has deleted, or the call of one', async () => {
+    await start();
+    const { response } = await ran({ commands: ['echo hi'] });
+    for (const deleted of ['shell_call', 'shell_call_output']) {
+      app.upstream.reply({ body: textStream(['Next.']) });
+      const left = response.output.filter(({ type }) => type !== deleted);
+      const { status } = await app.create({ ...ASKING, input: [...left, { role: 'user', content: 'Go on.' }] });
+      expect([status, app.requested().messages.map(({ role }) => role)]).toEqual([200, ['assistant', 'user']]);
+    }
+  });
+
   slowly('[E-02] finds no container of another tenant, and none that nobody has made', async () => {
     let scope = 'alice';
     await start({}, { scope: () => scope });

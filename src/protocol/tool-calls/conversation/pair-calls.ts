@@ -1,6 +1,6 @@
 /** Matches outputs with tool calls: the one place that checks that a conversation's calls and outputs fit together. */
 import { ApiError } from '../../errors.ts';
-import { toPrintableId } from '../../ids.ts';
+import { modelCallOfItem, toPrintableId } from '../../ids.ts';
 import type { Item } from '../../items.ts';
 import { isRecord, type JsonObject } from '../../record.ts';
 import { answeredId, isCallOutput, isClientAnsweredCall, isClientCall, writtenKind } from '../kinds.ts';
@@ -38,8 +38,9 @@ export function pairCalls(
     if (isCallOutput(item) && !searchOutputs.has(item)) {
       const id = answeredId(item);
       let call = open.take(id);
-      // A second answer to the same call is for none.
-      if (!call && !answeredIds.has(id)) {
+      // A second answer to the same call is for none, nor is one of this server's own whose call the client has deleted.
+      const isOwn = modelCallOfItem(String(item.id)) !== undefined;
+      if (!call && !answeredIds.has(id) && !isOwn) {
         call = impliedCall(item, id);
         paired.push(call);
       }
