@@ -10,6 +10,7 @@ import type { Item } from '../../src/protocol/items.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { type AiSdkModel, aiSdkUpstream } from '../../src/upstreams/ai-sdk/ai-sdk-upstream.ts';
+import { deferred } from '../engine/tools/support.ts';
 import { startApp } from '../support/app.ts';
 import { askForJson, askForStream } from '../support/responses-client.ts';
 import { messagesStream, textBlock, thinkingBlock, toolBlock } from './messages-bytes.ts';
@@ -513,6 +514,25 @@ describe('[E-06] over a model of any kind', () => {
     for await (const batch of aiSdkUpstream(endless as unknown as AiSdkModel).stream(QUESTION, call))
       if (batch.length > 0) break;
     expect(aborted?.aborted).toBe(true);
+  });
+
+  it('[E-06] cancels the stream that a provider begins when nobody waits for it any more', async () => {
+    const asked = deferred();
+    const opened = deferred<{ readonly stream: ReadableStream }>();
+    const cancelled = deferred<unknown>();
+    const doStream = () => {
+      asked.resolve();
+      return opened.promise;
+    };
+    const leaving = new AbortController();
+    const call = { signal: leaving.signal, headers: new Headers(), limits: LIMITS, note: () => {} };
+    const upstream = aiSdkUpstream({ ...mock([]), doStream } as AiSdkModel, { retries: 0 });
+    const first = upstream.stream(QUESTION, call)[Symbol.asyncIterator]().next();
+    await asked.promise;
+    leaving.abort(new Error('Left.'));
+    await expect(first).rejects.toThrow('Left.');
+    opened.resolve({ stream: new ReadableStream({ cancel: cancelled.resolve }) });
+    expect(String(await cancelled.promise)).toContain('Left.');
   });
 
   it.each(['v2', 'v3'])('speaks the version %s', async (version) => {

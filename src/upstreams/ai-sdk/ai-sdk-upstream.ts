@@ -138,11 +138,14 @@ async function openStream(model: AiSdkModel, fields: CallOptions, retries: numbe
   const { abortSignal: signal } = fields;
   for (let retry = 0; ; retry += 1) {
     call.onAttempt?.({ attempt: retry + 1, host: model.provider });
+    // The cast: the options are those of the interface's version.
+    const opening = (async () => model.doStream(fields as never))();
     try {
-      // A provider may not listen to its signal. The cast: the options are those of the interface's version.
-      const { stream } = await untilAborted(signal, async () => model.doStream(fields as never));
+      // A provider may not listen to its signal: nobody reads the stream that it begins then.
+      const { stream } = await untilAborted(signal, () => opening);
       return stream;
     } catch (error) {
+      if (signal.aborted) opening.then(({ stream }) => stream.cancel(error)).catch(() => {});
       const rest = retry < retries ? pauseAfter(error, retry) : undefined;
       if (rest === undefined || signal.aborted) throw error;
       await pause(rest, undefined, { signal });
