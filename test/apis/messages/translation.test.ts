@@ -412,7 +412,7 @@ describe('the other endpoints', () => {
       status: 404,
       body: { type: 'error', error: { type: 'not_found_error' } },
     });
-    expect(await get('/models/none')).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } });
+    expect(await get('/models/none')).toMatchObject({ status: 404, body: { error: { code: 'model_not_found' } } });
   });
 
   it('[X-12] [S-16] know the context of each model where the model server does', () => {
