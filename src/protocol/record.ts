@@ -23,6 +23,12 @@ export function recordsIn(list: unknown): readonly JsonObject[] {
   return Array.isArray(list) ? list.filter(isRecord) : [];
 }
 
+/** The value of a field, or of one within it. */
+export function valueAt(object: JsonObject, [field = '', inner]: readonly (string | undefined)[]): unknown {
+  const owner = inner === undefined ? object : object[field];
+  return isRecord(owner) ? owner[inner ?? field] : undefined;
+}
+
 /** Whether the value is a text that is not empty. */
 export function isFilledText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';

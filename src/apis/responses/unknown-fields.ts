@@ -3,7 +3,7 @@
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { lazily } from '../../protocol/json/lazy-schema.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isPresent, isRecord, recordsIn } from '../../protocol/record.ts';
+import { isPresent, isRecord, recordsIn, valueAt } from '../../protocol/record.ts';
 import { createSchema } from '../../protocol/responses/schema.ts';
 import { PROGRAMS } from '../../protocol/tool-calls/program-call.ts';
 import { speaksMultiAgent } from './turn/requested-agents.ts';
@@ -87,9 +87,7 @@ export function noteUnknownFields(
   const noteWithoutEffect = (what: string) =>
     note({ code: 'setting_dropped', message: `${what} no effect here; it is left out.` });
   for (const { path, harmless } of WITHOUT_EFFECT) {
-    const [field, inner] = path;
-    const outer = body[field];
-    const value = inner === undefined ? outer : isRecord(outer) ? outer[inner] : undefined;
+    const value = valueAt(body, path);
     if (isPresent(value) && value !== harmless) noteWithoutEffect(`'${path.join('.')}' has`);
   }
   const tools = recordsIn(body.tools);

@@ -1,6 +1,6 @@
 /** What a Chat Completions server reports beside its answer, normalized: tokens and costs, the model and the service tier. */
 import type { ModelEvent, Usage } from '../events.ts';
-import { isRecord, type JsonObject } from '../record.ts';
+import { isRecord, type JsonObject, valueAt } from '../record.ts';
 
 /** Where a count may be: in the usage, or in a nested object. */
 type Place = readonly [field: string, inner?: string];
@@ -93,7 +93,7 @@ export function readUsage(value: unknown): Usage | undefined {
 /** The cost in dollars, if this usage, or this answer or chunk beside its usage, reports one. */
 export function costIn(usage: JsonObject): number | undefined {
   for (const [place, perDollar] of COSTS) {
-    const cost = usageNumber(usage, place);
+    const cost = readNumber(valueAt(usage, place));
     if (cost !== undefined) return cost / perDollar;
   }
   return undefined;
@@ -121,7 +121,7 @@ const MISCOUNT = 2;
 function firstCount(usage: JsonObject, places: readonly Place[]): number | undefined {
   let zero: number | undefined;
   for (const place of places) {
-    const value = usageNumber(usage, place);
+    const value = readNumber(valueAt(usage, place));
     if (value === undefined) continue;
     // Sums of what no server can mean would be infinite, which JSON writes as null.
     if (value >= 1) return Math.min(Math.floor(value), Number.MAX_SAFE_INTEGER);
@@ -131,11 +131,6 @@ function firstCount(usage: JsonObject, places: readonly Place[]): number | undef
 }
 
 const DECIMAL = /^\d{1,20}(?:\.\d{1,40})?(?:e-?\d{1,3})?$/i;
-
-function usageNumber(usage: JsonObject, [field, inner]: Place): number | undefined {
-  const owner = inner === undefined ? usage : usage[field];
-  return readNumber(isRecord(owner) ? owner[inner ?? field] : undefined);
-}
 
 /** Undefined for what is no number of something. Some servers write numbers as text, as OpenCode does with the cost. */
 export function readNumber(value: unknown): number | undefined {

@@ -4,7 +4,7 @@ import type { ContainerFile, NetworkPolicy } from '../../ports/containers/contai
 import { containerExpired } from '../../ports/containers/container-errors.ts';
 import { checkTerms } from '../../ports/containers/container-terms.ts';
 import { readOwnWishes, readWishes } from '../../ports/containers/container-wishes.ts';
-import type { ContainerWishes } from '../../ports/containers/containers.ts';
+import type { Containers, ContainerWishes } from '../../ports/containers/containers.ts';
 import {
   type SharedContainersOptions,
   shareContainers,
@@ -18,7 +18,7 @@ import type { ProvidedTool, ToolProvider } from '../../ports/tool-provider.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ShellOutput, WrittenFile } from '../../protocol/items.ts';
 import { toWellFormed } from '../../protocol/printable.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { definedFields, isRecord, type JsonObject } from '../../protocol/record.ts';
 import { SHELL, SHELL_PARAMETERS, shellOutputText, skillLines } from '../../protocol/tool-calls/shell-calls.ts';
 import { bubblewrapRuntime } from './bubblewrap-runtime.ts';
 
@@ -72,12 +72,11 @@ const TOOL: ProvidedTool = {
 export function shell(options: ShellOptions = {}): ToolProvider {
   // Checked before a runtime starts its processes.
   checkOptions(SHELL, options, { ...sharedChecks, limits: isObject, skills: isSkillSource });
-  const { limits: given = {}, skills, ...shared } = options;
-  checkOptions('shell: limits', given, {
+  const { limits = {}, skills, ...shared } = options;
+  checkOptions('shell: limits', limits, {
     ...{ commands: positiveInteger, timeoutMs: positiveInteger, outputCharacters: positiveInteger },
   });
-  const { commands: maxCommands = DEFAULTS.commands, timeoutMs: maxMs = DEFAULTS.timeoutMs } = given;
-  const { outputCharacters = DEFAULTS.outputCharacters } = given;
+  const { commands: maxCommands, timeoutMs: maxMs, outputCharacters } = { ...DEFAULTS, ...definedFields(limits) };
   const ownRuntime = shared.containers || shared.runtime ? undefined : bubblewrapRuntime();
   const { containers, close } = shareContainers(SHELL, ownRuntime ? { ...shared, runtime: ownRuntime } : shared);
   const { runtime } = containers;
@@ -128,22 +127,20 @@ export function shell(options: ShellOptions = {}): ToolProvider {
       const list: readonly unknown[] = Array.isArray(wanted.commands) ? wanted.commands : [];
       if (list.length === 0) throw new Error('There are no commands.');
       if (list.length > maxCommands) throw new Error(`A call may have at most ${maxCommands} commands.`);
-      const brought = [
-        ...workspace.files(),
-        ...(await skillsIn(settings, scope, 'tools')).flatMap((skill) => skill.files),
-      ];
+      const mounted = await skillsIn(settings, scope, 'tools');
       const call = {
+        containers,
         key: { scope, id: workspace.container },
-        files: brought,
+        files: [...workspace.files(), ...mounted.flatMap((skill) => skill.files)],
         wishes: wishesIn(settings.environment),
         deadline: Date.now() + Math.min(positive(wanted.timeout_ms) ?? maxMs, maxMs),
-        characters: Math.min(positive(wanted.max_output_length) ?? outputCharacters, outputCharacters),
       };
+      const perCommand = Math.min(positive(wanted.max_output_length) ?? outputCharacters, outputCharacters);
       const commandOutputs: ShellOutput[] = [];
       const written = new Map<string, WrittenFile>();
       let charactersLeft = outputCharacters;
       for (const [index, command] of list.entries()) {
-        const most = Math.min(call.characters, Math.ceil(charactersLeft / (list.length - index)));
+        const most = Math.min(perCommand, Math.ceil(charactersLeft / (list.length - index)));
         const output = await runCommand(String(command), call, most, signal);
         commandOutputs.push(output);
         for (const { id, name } of output.written ?? []) written.set(id, { file_id: id, name });
@@ -160,34 +157,6 @@ export function shell(options: ShellOptions = {}): ToolProvider {
       await ownRuntime?.close();
     },
   };
-
-  async function runCommand(
-    command: string,
-    { key, files, wishes, deadline }: Call,
-    characters: number,
-    signal: AbortSignal,
-  ): Promise<CommandResult> {
-    const timeoutMs = Math.max(deadline - Date.now(), 1);
-    try {
-      const run = await containers.exec(key, { command, timeoutMs }, files, signal, wishes);
-      const unkept =
-        run.unkept.length === 0 ? '' : `\n(Not kept, for lack of room: ${run.unkept.slice(0, 10).join(', ')})`;
-      const stderr = cutMiddle(
-        run.stderr + unkept,
-        Math.max(Math.floor(characters / 2), characters - run.stdout.length),
-      );
-      const stdout = cutMiddle(run.stdout, Math.max(characters - stderr.length, 0));
-      const outcome: ShellOutput['outcome'] =
-        run.exitCode === undefined ? { type: 'timeout' } : { type: 'exit', exit_code: run.exitCode };
-      return { stdout, stderr, outcome, written: run.written };
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof ContainerLostError)) throw error;
-      const outcome: ShellOutput['outcome'] =
-        error.reason === 'timeout' ? { type: 'timeout' } : { type: 'exit', exit_code: KILLED };
-      return { stdout: '', stderr: error.message, outcome, isLost: true };
-    }
-  }
 }
 
 /** What one command printed and wrote. */
@@ -199,11 +168,37 @@ type CommandResult = ShellOutput & {
 
 /** What all commands of a call share. */
 interface Call {
+  readonly containers: Pick<Containers, 'exec'>;
   readonly key: { readonly scope: string; readonly id: string };
   readonly files: readonly CodeFile[];
   readonly wishes: ContainerWishes;
   /** Milliseconds since the epoch. */
   readonly deadline: number;
+}
+
+async function runCommand(
+  command: string,
+  { containers, key, files, wishes, deadline }: Call,
+  characters: number,
+  signal: AbortSignal,
+): Promise<CommandResult> {
+  const timeoutMs = Math.max(deadline - Date.now(), 1);
+  try {
+    const run = await containers.exec(key, { command, timeoutMs }, files, signal, wishes);
+    const unkept =
+      run.unkept.length === 0 ? '' : `\n(Not kept, for lack of room: ${run.unkept.slice(0, 10).join(', ')})`;
+    const stderr = cutMiddle(run.stderr + unkept, Math.max(Math.floor(characters / 2), characters - run.stdout.length));
+    const stdout = cutMiddle(run.stdout, Math.max(characters - stderr.length, 0));
+    const outcome: ShellOutput['outcome'] =
+      run.exitCode === undefined ? { type: 'timeout' } : { type: 'exit', exit_code: run.exitCode };
+    return { stdout, stderr, outcome, written: run.written };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof ContainerLostError)) throw error;
+    const outcome: ShellOutput['outcome'] =
+      error.reason === 'timeout' ? { type: 'timeout' } : { type: 'exit', exit_code: KILLED };
+    return { stdout: '', stderr: error.message, outcome, isLost: true };
+  }
 }
 
 /** The exit code of a command that was killed. */

@@ -77,17 +77,17 @@ const SCHEMA_WORDS = [
   'tool schema',
 ] as const;
 
+const CALL_ID_LENGTHS = [
+  [9, 'mistral'],
+  [40, 'short'],
+  [64, 'long'],
+] as const;
+
 function callIdLesson({ text, settings }: Refusal): Lesson | undefined {
   if (!/tool[_ ]?(?:call|use)[_ .]?id|tool_calls(?:\[|\.)\d+\]?\.id\b/i.test(text)) return undefined;
   // The digits of a pattern are no length.
-  const lengths = readNumbers(text.replaceAll('0-9', '')).filter((each) => each === 9 || each === 40 || each === 64);
-  const callIds = lengths.includes(9)
-    ? 'mistral'
-    : lengths.includes(40)
-      ? 'short'
-      : lengths.includes(64)
-        ? 'long'
-        : 'word';
+  const numbers = readNumbers(text.replaceAll('0-9', ''));
+  const [, callIds] = CALL_ID_LENGTHS.find(([length]) => numbers.includes(length)) ?? [0, 'word'];
   if (settings.callIds !== 'any' || (callIds === 'word' && !/pattern|alphanumeric|a-z/i.test(text))) return undefined;
   return { settings: { callIds }, isLasting: true, change: 'with other ids of its calls' };
 }

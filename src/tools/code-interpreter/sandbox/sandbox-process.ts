@@ -57,9 +57,9 @@ export function sandboxProcess(launch: Launch, limits: ProcessLimits): SandboxPr
     setRef(child, 'ref');
     killChild(child, 'SIGKILL');
   });
-  const answers = answerReader(child.stdout, limits.answer, () =>
-    life.abort(new ContainerLostError('output', 'The code gave back more than is allowed; its container is gone.')),
-  );
+  const lose = (reason: ContainerLostError['reason'], why: string) =>
+    life.abort(new ContainerLostError(reason, `The code ${why}; its container is gone.`));
+  const answers = answerReader(child.stdout, limits.answer, () => lose('output', 'gave back more than is allowed'));
   // The last output of the process on its standard error explains its end.
   let lastOutput = '';
   child.stderr.on('data', (chunk) => {
@@ -83,23 +83,12 @@ export function sandboxProcess(launch: Launch, limits: ProcessLimits): SandboxPr
   /** Ends the process at the first exceeded limit. */
   async function withLimits<Value>(work: () => Promise<Value>, timeoutMs: number, signal: AbortSignal): Promise<Value> {
     const { memoryBytes, threads = MAX_THREADS, inodes } = limits;
-    const timer = setTimeout(
-      () =>
-        life.abort(
-          new ContainerLostError(
-            'timeout',
-            `The code ran longer than ${timeoutMs} ms and was stopped; its container is gone.`,
-          ),
-        ),
-      timeoutMs,
-    );
+    const timer = setTimeout(() => lose('timeout', `ran longer than ${timeoutMs} ms and was stopped`), timeoutMs);
     const unwatch = watchProcesses(started.codePids, { memoryBytes, threads, inodes }, (what) => {
-      const excess =
-        what === 'threads' ? `started more than ${threads} threads` : `made more than ${inodes?.most} files`;
-      life.abort(
-        what === 'memory'
-          ? memoryError(memoryBytes)
-          : new ContainerLostError('crash', `The code ${excess}; its container is gone.`),
+      if (what === 'memory') return life.abort(memoryError(memoryBytes));
+      lose(
+        'crash',
+        what === 'threads' ? `started more than ${threads} threads` : `made more than ${inodes?.most} files`,
       );
     });
     const close = () => life.abort(closedError());

@@ -1,7 +1,7 @@
 /** Sends a request once more without the fields that its server refuses, and remembers them. */
 import type { UpstreamCall } from '../../../ports/upstream.ts';
 import { ApiError } from '../../../protocol/errors.ts';
-import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject, valueAt } from '../../../protocol/record.ts';
 import type { SecondRequest } from '../exchange.ts';
 import type { Refusal } from '../http.ts';
 import type { ModelServer } from '../model-server.ts';
@@ -36,7 +36,7 @@ export class WithoutFields {
     if (text.length > MAX_SECOND_TRY) return undefined;
     return ({ answered, said }) => {
       if (answered !== 400 && answered !== 422) return undefined;
-      const sent = this.optional.filter((path) => valueAt(body, path) !== undefined);
+      const sent = this.optional.filter((path) => valueAt(body, path.split('.', 2)) !== undefined);
       const refused = refusedFields(refusalText(said), sent);
       if (!refused) return undefined;
       const names = refused.fields.map((field) => `'${field}'`).join(', ');
@@ -60,12 +60,6 @@ interface SentBody {
   readonly text: string;
   /** How the body becomes the text. */
   readonly write?: (body: JsonObject) => string;
-}
-
-function valueAt(body: JsonObject, path: string): unknown {
-  const [name = '', inner] = path.split('.', 2);
-  const value = body[name];
-  return inner === undefined ? value : isRecord(value) ? value[inner] : undefined;
 }
 
 function withoutPaths(body: JsonObject, paths: readonly string[]): JsonObject {
