@@ -11,6 +11,7 @@ import {
   type ToolProvider,
   type Upstream,
 } from '../../../src/index.ts';
+import { modelCallOfItem } from '../../../src/protocol/ids.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import type { Reply } from '../../../src/protocol/reply.ts';
 import { codeOutputText } from '../../../src/protocol/tool-calls/code-interpreter-call.ts';
@@ -102,13 +103,36 @@ function streamOf(written: readonly JsonObject[], finish: (typeof FINISHES)[numb
   return [...written.map((delta) => chatChunk(delta)), chatChunk({}, { finish_reason: finish })].join('');
 }
 
-/** The words and calls of the output, in order. */
+/** The words and calls of the output, in order; what one answer has after its calls stands before them, as in its message. */
 function tellingOf(output: readonly Item[]): readonly unknown[] {
-  return output.flatMap((item): readonly unknown[] => {
-    if (item.type === 'message') return [textOf(item.content)].filter((text) => text !== '');
-    if (isCode(item)) return [[item.id, 'code_interpreter', JSON.stringify({ code: item.code })]];
-    return isCall(item) ? [[item.call_id ?? item.id, item.name, item.arguments || '{}']] : [];
-  });
+  const told: unknown[] = [];
+  /** Where the calls of the last answer begin, and whether words stand before them. */
+  let calls: { readonly of: string | undefined; readonly from: number; hasWords: boolean } | undefined;
+  let hasWords = false;
+  for (const item of output) {
+    const answer = modelCallOfItem(String(item.id));
+    if (isCode(item) || isCall(item)) {
+      if (calls?.of !== answer) calls = { of: answer, from: told.length, hasWords };
+      told.push(
+        isCode(item)
+          ? [item.id, 'code_interpreter', JSON.stringify({ code: item.code })]
+          : [item.call_id ?? item.id, item.name, item.arguments || '{}'],
+      );
+      continue;
+    }
+    // A thought begins a message, unless it comes after calls.
+    if (item.type === 'reasoning') hasWords = false;
+    const text = item.type === 'message' ? textOf(item.content) : '';
+    if (text === '') continue;
+    hasWords = calls?.of !== answer;
+    if (!calls || hasWords) told.push(text);
+    else if (calls.hasWords) told[calls.from - 1] = `${told[calls.from - 1]}${text}`;
+    else {
+      told.splice(calls.from, 0, text);
+      calls = { ...calls, from: calls.from + 1, hasWords: true };
+    }
+  }
+  return told;
 }
 
 function isCode({ type }: Item): boolean {
@@ -208,7 +232,7 @@ describe('our output as the next input', () => {
             ends: [replayed[0], replayed.at(-1)],
             continued: requested(),
             forgotten: thoughtsBeforeCalls(output).filter(
-              (thought) => !thoughts.some((text) => text.endsWith(thought)),
+              (thought) => !thoughts.some((text) => text.includes(thought)),
             ),
           }).toEqual({
             reported: tellingOf(output),
