@@ -49,6 +49,20 @@ it('[E-10] that are none are an error, after further attempts', async () => {
   }
 });
 
+it('[E-10] with any error in a good answer are answered with it, and do not hold up the others', async () => {
+  app = await startBatchesApp();
+  const client = app.client();
+  for (const answer of [
+    { error: { code: { toString: 1 } }, output: [] },
+    { error: {}, output: [null] },
+  ]) {
+    app.model.reply({ body: JSON.stringify(answer) });
+    const batch = await ended(client, await create(client, lines(1), EMBEDDINGS));
+    const [result] = await results(client, batch.output_file_id);
+    expect([batch.request_counts?.completed, result?.response.body]).toEqual([1, answer]);
+  }
+});
+
 it('[E-10] take places of turns, and give them back', async () => {
   app = await startBatchesApp({ router: { limits: { turns: { concurrentTurns: 2, queuedTurns: 100 } } } });
   const running: number[] = [];

@@ -142,6 +142,17 @@ describe('a batch', () => {
     expect([status, error.reason, app.model.requests.length]).toEqual(['failed', 'upstream_truncated', 4]);
   });
 
+  it("[E-10] has an answer made again that a provider's own limit of rates has broken off", async () => {
+    app = await startBatchesApp({ batches: { quota: { retryMs: 1 } } });
+    const client = app.client();
+    const error = { type: 'rate_limit_error', code: 'tokens_per_minute', message: 'Slow down.' };
+    const broken = [chatChunk({ content: 'Half' }), `data: ${JSON.stringify({ error })}\n\n`];
+    app.model.reply({ body: broken }, { body: chatCompletion('Whole.') });
+    const made = await ended(client, await create(client, [line('text')]));
+    const [text] = await results(client, made.output_file_id);
+    expect([text?.response.body.status, app.model.requests.length]).toEqual(['completed', 2]);
+  });
+
   it('[E-10] beyond as many as a tenant may have at once is refused, until one has ended', async () => {
     app = await startBatchesApp({ batches: { quota: { batches: 2 } } });
     app.model.reply({ hang: true });

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { retryAfterMs } from '../../../ports/host/retry-after.ts';
 import { ApiError, toApiError } from '../../../protocol/errors.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
-import { isRecord } from '../../../protocol/record.ts';
+import { isRecord, plainText } from '../../../protocol/record.ts';
 import type { BatchLimits } from '../limits.ts';
 import type { LineApis, LineReply, LineRequest } from '../settings.ts';
 
@@ -76,9 +76,12 @@ function readFailure({ status, body }: Answer): { readonly status: number; reado
   if (!isRecord(body) || !isRecord(body.error)) return { status, code: undefined };
   const { error, output } = body;
   if (status >= 300) return { status, code: error.code };
-  const isText = Array.isArray(output) && output.every((item) => TEXTS.has(item.type));
-  const code = String(error.reason ?? error.code);
-  return { status: isText ? new ApiError(code, '').status : status, code };
+  const isText = Array.isArray(output) && output.every((item) => isRecord(item) && TEXTS.has(item.type));
+  if (!isText) return { status, code: error.code };
+  const [code, reason] = [plainText(error.code), plainText(error.reason)];
+  // The reason may be a provider's own word for a limit of rates, which has no status here.
+  const known = reason === '' || code === 'rate_limit_exceeded' ? code : reason;
+  return { status: new ApiError(known, '').status, code: reason || code };
 }
 
 /** Milliseconds before the next attempt after so many: as long as the answer asks for, else `retryMs` and twice as long each time. */
