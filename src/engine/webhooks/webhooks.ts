@@ -8,7 +8,7 @@ import { type OptionCheck, withMethods } from '../../ports/host/options-check.ts
 import { retryAfterMs } from '../../ports/host/retry-after.ts';
 import { FairSlots } from '../../ports/queues/fair-places.ts';
 import type { Sealer } from '../../ports/sealer.ts';
-import { fromStore, isRunning, type ResponseKey, type ResponseStore } from '../../ports/store.ts';
+import { fromStore, isRunning, type ResponseKey, type ResponseStore, storeFailure } from '../../ports/store.ts';
 import { toApiError } from '../../protocol/errors.ts';
 import { recordKey } from '../../protocol/ids.ts';
 import { thrownText } from '../../protocol/record.ts';
@@ -136,14 +136,20 @@ class Deliverer implements BackgroundWorker {
         return await this.deliverNext(key, signal);
       } catch (error) {
         if (signal.aborted) return 'released';
-        this.onError(error);
+        this.report(error);
         await pause(RETRY_MS, undefined, { signal, ref: false }).catch(() => {});
         if (takesOver || signal.aborted) return 'released';
       }
     }
   }
 
+  /** Receives what the engine's database throws. */
   onError(error: unknown): void {
+    this.report(storeFailure(error));
+  }
+
+  /** Reports what may also be the host's own, such as its function of endpoints. */
+  report(error: unknown): void {
     notify(this.settings.hooks, 'onError', toApiError(error), { requestId: 'webhooks' });
   }
 
@@ -254,7 +260,7 @@ class Deliverer implements BackgroundWorker {
 
   /** A delivery that is not noted is no failure of it. */
   private async note(scope: string, delivery: WebhookDelivery): Promise<void> {
-    await addDelivery(this.settings.store, scope, delivery).catch((error) => this.onError(error));
+    await addDelivery(this.settings.store, scope, delivery).catch((error) => this.report(error));
   }
 }
 
@@ -280,7 +286,7 @@ function watched(engine: BackgroundEngine, store: ResponseStore, deliverer: Deli
       try {
         if (await publishEnd(key)) return 'ended';
       } catch (error) {
-        deliverer.onError(error);
+        deliverer.report(error);
       }
       const pauseMs = Math.min(FIRST_PUBLISH_MS * 2 ** (tries - 1), MAX_PUBLISH_MS);
       await pause(pauseMs, undefined, { signal, ref: false }).catch(() => {});

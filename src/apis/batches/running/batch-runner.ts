@@ -6,7 +6,7 @@ import type { BackgroundWorker, ClaimedRun } from '../../../ports/background/bac
 import { fromFiles } from '../../../ports/files/file-store.ts';
 import { notify } from '../../../ports/hooks.ts';
 import { FairSlots } from '../../../ports/queues/fair-places.ts';
-import { fromStore, type ResponseKey, storeKey } from '../../../ports/store.ts';
+import { fromStore, type ResponseKey, storeFailure, storeKey } from '../../../ports/store.ts';
 import { toApiError } from '../../../protocol/errors.ts';
 import { newObjectId, randomSeed } from '../../../protocol/ids.ts';
 import {
@@ -81,7 +81,7 @@ export class BatchRunner implements BackgroundWorker {
         // A log whose last answer was lost is no longer this run's: without another process, the next run claims it.
         if (outcome === 'ended' || takesOver) return outcome;
       } catch (error) {
-        if (!signal.aborted) this.onError(error);
+        if (!signal.aborted) this.report(error);
       }
       if (signal.aborted) return 'released';
       // What failed was the store, the files or this process: another one, or the next attempt, may succeed.
@@ -91,7 +91,12 @@ export class BatchRunner implements BackgroundWorker {
     }
   }
 
+  /** Receives what the engine's database and the logs of parts throw. */
   onError(error: unknown): void {
+    this.report(storeFailure(error));
+  }
+
+  private report(error: unknown): void {
     notify(this.settings.hooks, 'onError', toApiError(error), { requestId: 'batches' });
   }
 

@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 import { fromFiles } from '../../../ports/files/file-store.ts';
 import type { FairSlots } from '../../../ports/queues/fair-places.ts';
 import { limitScope } from '../../../ports/scope.ts';
-import { storeKey } from '../../../ports/store.ts';
+import { fromStore, storeKey } from '../../../ports/store.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import {
   type Batch,
@@ -78,10 +78,10 @@ export class PartRun {
     const { batch, index, records, stop, onError } = this.setup;
     const key = partLogKey(batch, index);
     const { log } = records;
-    const [head] = await log.heads([key]);
+    const [head] = await fromStore(() => log.heads([key]));
     if (!head) return this.end(NO_COUNTS, LOST);
     const epoch = head.epoch + 1;
-    const claimed = await log.claim(key, epoch);
+    const claimed = await fromStore(() => log.claim(key, epoch));
     if (!claimed) return 'released';
     this.progress = PartProgress.parse(claimed.state);
     if (claimed.ended) return this.end(this.progress.counts);
