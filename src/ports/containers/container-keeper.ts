@@ -298,22 +298,31 @@ export class ContainerKeeper implements Containers {
     record: ContainerRecord | undefined,
     files: readonly CodeFile[],
   ): Promise<void> {
+    let kept: readonly ContainerFile[] | undefined;
     for (const file of files) {
       // Names of the conversation's files are without folders, and never mean another file. A skill may have another version.
       const digest = file.name.includes('/') ? hash('sha256', file.data) : '';
       if (slot.names.get(file.name) === digest) continue;
       slot.names.set(file.name, digest);
-      if (slot.versions.has(file.name) && !(digest && record && (await this.isOutdated(record, file)))) continue;
+      if (slot.versions.has(file.name)) {
+        if (digest === '' || !record) continue;
+        kept ??= await this.shelf.files(record);
+        if (!(await this.isOutdated(record, file, kept))) continue;
+      }
       await container.put(file);
-      const kept = record && (await this.keepFile(record, file, 'user'));
-      if (kept) slot.versions.set(kept.name, kept.version);
+      const added = record && (await this.keepFile(record, file, 'user'));
+      if (added) slot.versions.set(added.name, added.version);
     }
   }
 
   /** Whether the container has another file of this name that its code has not written. */
-  private async isOutdated(record: ContainerRecord, { name, data }: CodeFile): Promise<boolean> {
-    const kept = (await this.shelf.files(record)).find((file) => file.name === name);
-    const content = kept?.source === 'user' ? await this.shelf.readFile(record, kept) : undefined;
+  private async isOutdated(
+    record: ContainerRecord,
+    { name, data }: CodeFile,
+    kept: readonly ContainerFile[],
+  ): Promise<boolean> {
+    const same = kept.find((file) => file.name === name);
+    const content = same?.source === 'user' ? await this.shelf.readFile(record, same) : undefined;
     return content !== undefined && !(await allBytes(content, this.limits.fileBytes)).equals(data);
   }
 

@@ -45,6 +45,25 @@ describe('a container in a store of files', () => {
   );
 });
 
+it('[E-03] a container that begins anew with the files of a skill lists its files as often for many as for few', async () => {
+  const counts: number[] = [];
+  for (const count of [2, 20]) {
+    const storage = memoryFiles();
+    const list = jest.spyOn(storage, 'list');
+    const files = Array.from({ length: count }, (_, index) => ({ name: `skill/${index}`, data: Buffer.from('x') }));
+    const begin = async () => {
+      const { kept } = setUp({ storage });
+      await kept.run({ scope: 's', id: 'cntr_a' }, '1', files, NEVER);
+      await kept.close();
+    };
+    await begin();
+    list.mockClear();
+    await begin();
+    counts.push(list.mock.calls.length);
+  }
+  expect(counts[1]).toBe(counts[0]);
+});
+
 /** Puts and deletes so many times, and then never answers, as a process that is gone. */
 function stoppedAfter(store: FileStore, steps: number): FileStore {
   let done = 0;
