@@ -56,9 +56,14 @@ export function streamBytes(body: Readable): Bytes {
   };
 }
 
-/** The text of a whole body, without a byte order mark. Rejects with `upstream_error` past so many bytes. */
+/** The text of a whole body. Rejects with `upstream_error` past so many bytes. */
 export async function readWhole(body: Bytes, maxBytes = MAX_WHOLE_BYTES): Promise<string> {
-  const text = (await readBytes(body, maxBytes)).toString('utf8');
+  return bodyText([await readBytes(body, maxBytes)]);
+}
+
+/** The text of a whole body that has come in these pieces, without a byte order mark, which is no JSON. */
+export function bodyText(pieces: readonly Uint8Array[]): string {
+  const text = Buffer.concat(pieces).toString('utf8');
   return text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 

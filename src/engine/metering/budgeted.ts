@@ -8,7 +8,7 @@ import { wrapUpstream } from '../../ports/wrap-upstream.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { type ReadingEnd, untilRead } from '../../streams/bytes.ts';
+import { bodyText, type ReadingEnd, untilRead } from '../../streams/bytes.ts';
 import { mapStream } from '../../streams/pull-stream.ts';
 import type { EndpointRequest } from '../request/endpoint-request.ts';
 import { CallMeter } from './call-meter.ts';
@@ -161,7 +161,7 @@ function countedAnswers(
     meter.takeEvents([]);
     const pieces: Uint8Array[] = [];
     const ended = (end: ReadingEnd) => {
-      if (end === 'done') meter.takeData([Buffer.concat(pieces).toString('utf8')], true);
+      if (end === 'done') meter.takeData([bodyText(pieces)], true);
       void turns.ended(meter.end(call.signal.aborted));
     };
     return { ...answer, body: untilRead(answer.body, ended, (piece) => void pieces.push(piece)) };

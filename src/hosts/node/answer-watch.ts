@@ -3,6 +3,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { createParser } from 'eventsource-parser';
 import type { AnswerReader } from '../../apis/endpoint/answer-reader.ts';
 import type { Limits } from '../../ports/limits.ts';
+import { bodyText } from '../../streams/bytes.ts';
 import { eventLines } from '../../streams/event-lines.ts';
 import { type AnswerHead, isEventStream } from './event-stream.ts';
 import type { AnswerWatch } from './held-answer.ts';
@@ -63,7 +64,7 @@ function watchWholeBody(reader: DataReader, limit: number, settle: AnswerWatch['
       return size > limit;
     },
     settle() {
-      if (size <= limit) reader.whole(Buffer.concat(pieces).toString('utf8'));
+      if (size <= limit) reader.whole(bodyText(pieces));
       return settle();
     },
   };

@@ -49,6 +49,15 @@ it('[E-10] that are none are an error, after further attempts', async () => {
   }
 });
 
+it('[E-10] are read behind a byte order mark, and counted by a budget', async () => {
+  const budget = tokenBudget({ limits: { tokens: { points: 60, duration: 172_800 } } });
+  app = await startBatchesApp({ router: { budget }, batches: { quota: { lineAttempts: 1, parallelLines: 1 } } });
+  const client = app.client();
+  app.model.reply(() => ({ body: `\ufeff${JSON.stringify(ANSWER)}` }));
+  const over = await ended(client, await create(client, lines(3), EMBEDDINGS));
+  expect(over.request_counts).toEqual({ total: 3, completed: 2, failed: 1 });
+});
+
 it('[E-10] with any error in a good answer are answered with it, and do not hold up the others', async () => {
   app = await startBatchesApp();
   const client = app.client();

@@ -120,6 +120,11 @@ describe('recordTurn', () => {
     expect(called).toEqual(called.map(() => ({ status: 200, text, kept: [TEXT] })));
   });
 
+  it('[X-02] reads a whole answer behind a byte order mark', async () => {
+    const marked = `\ufeff${chatCompletion(TEXT)}`;
+    expect((await recorded(CHAT, (res) => res.writeHead(200, JSON_TYPE).end(marked))).kept).toEqual([TEXT]);
+  });
+
   it('[X-02] keeps a stream whose last event has no blank line behind it', async () => {
     const text = responseStream(TEXT).trimEnd();
     const store = watchedStore();

@@ -2,6 +2,7 @@
 
 import { ApiError } from '../../../protocol/errors.ts';
 import type { Reply } from '../../../protocol/reply.ts';
+import { bodyText } from '../../../streams/bytes.ts';
 import type { EndpointFinder } from '../../endpoint/api.ts';
 import type { LineApis, LineReply } from '../settings.ts';
 
@@ -28,5 +29,5 @@ async function wholeReply({ status, headers, body, bytes }: Reply, maxBytes: num
     if (length > maxBytes) throw new ApiError('output_too_large', `The answer has more than ${maxBytes} bytes.`);
     pieces.push(buffer);
   }
-  return { status, headers, body: Buffer.concat(pieces).toString('utf8') };
+  return { status, headers, body: bodyText(pieces) };
 }
