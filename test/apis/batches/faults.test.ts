@@ -1,9 +1,10 @@
 /** Inputs that are refused, bounds, and batches whose time is over. */
 
 import type OpenAI from 'openai';
-import { retryPauseMs } from '../../../src/apis/batches/lines/answer-line.ts';
+import { answerLine, retryPauseMs } from '../../../src/apis/batches/lines/answer-line.ts';
 import { functionTools } from '../../../src/index.ts';
 import { chatChunk, chatCompletion, toolCallStream } from '../../../src/testing/index.ts';
+import { deferred } from '../../engine/tools/support.ts';
 import { type BatchesApp, create, ended, line, results, startBatchesApp, until, upload } from './batches-app.ts';
 
 let app: BatchesApp | undefined;
@@ -20,6 +21,22 @@ it('[E-10] a line waits for as long as its answer asks for, up to four hours, an
   const asked = ['30', '3600', '86400', '0'].map((seconds) => retryPauseMs({ 'retry-after': seconds }, 1, 1000));
   expect(asked).toEqual([30_000, 3_600_000, 14_400_000, 1]);
   expect([1, 2, 3, 20].map((attempt) => retryPauseMs({}, attempt, 1000))).toEqual([1000, 2000, 4000, 60_000]);
+});
+
+it('[E-10] a line that waits keeps no process alive that has nothing else to do', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  const leaving = new AbortController();
+  const left = deferred();
+  const headers = { 'retry-after': '3600' };
+  const apis = { serves: () => true, answer: async () => ({ status: 429, headers, body: '{}' }) };
+  const request = { path: '/', body: {}, headers: new Headers(), scope: 's', signal: leaving.signal };
+  const before = timers();
+  const limits = { lineAttempts: 2, retryMs: 1, answerBytes: 9 };
+  const answer = answerLine(request, apis, limits, { enter: async () => {}, leave: left.resolve });
+  await left.promise;
+  expect(timers()).toBe(before);
+  leaving.abort(new Error('Over.'));
+  await expect(answer).rejects.toThrow();
 });
 
 describe('a batch', () => {

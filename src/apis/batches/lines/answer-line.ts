@@ -63,7 +63,7 @@ export async function answerLine(
     const pauseMs = retryPauseMs(answer.headers, attempt, retryMs);
     if (!NO_PLACE.has(code)) attempt += 1;
     place.leave();
-    await pause(pauseMs, undefined, { signal });
+    await pause(pauseMs, undefined, { signal, ref: false });
     await place.enter();
   }
 }
