@@ -4,6 +4,7 @@ import type OpenAI from 'openai';
 import { answerLine, retryPauseMs } from '../../../src/apis/batches/lines/answer-line.ts';
 import { functionTools } from '../../../src/index.ts';
 import { chatChunk, chatCompletion, toolCallStream } from '../../../src/testing/index.ts';
+import { entry, fakeRemote, URL_A } from '../../engine/tools/remote-support.ts';
 import { deferred } from '../../engine/tools/support.ts';
 import { type BatchesApp, create, ended, line, results, startBatchesApp, until, upload } from './batches-app.ts';
 
@@ -157,6 +158,18 @@ describe('a batch', () => {
     const [tool] = await results(client, broken.output_file_id);
     const { status, error } = tool?.response.body ?? {};
     expect([status, error.reason, app.model.requests.length]).toEqual(['failed', 'upstream_truncated', 4]);
+  });
+
+  it('[E-10] has an answer made again that has only listed the tools of a server', async () => {
+    app = await startBatchesApp({ router: { remoteMcp: fakeRemote().remoteMcp } });
+    const client = app.client();
+    const cut = { body: [chatChunk({ content: 'Half' }), ' '], cutAfterBytes: 1e6 };
+    app.model.reply(cut, { body: chatCompletion('Whole.') });
+    const tools = [entry('a', URL_A, { require_approval: 'never' })];
+    const made = await ended(client, await create(client, [line('text', { tools })]));
+    const [{ response: { body = {} } = {} } = {}] = await results(client, made.output_file_id);
+    expect([body.status, app.model.requests.length]).toEqual(['completed', 2]);
+    expect(body.output.map(({ type }: { type: string }) => type)).toEqual(['mcp_list_tools', 'message']);
   });
 
   it("[E-10] has an answer made again that a provider's own limit of rates has broken off", async () => {

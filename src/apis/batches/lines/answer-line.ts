@@ -13,8 +13,8 @@ const PASSING: ReadonlySet<number> = new Set([408, 429, 502, 503, 504, 529]);
 const LASTING: ReadonlySet<unknown> = new Set(['insufficient_quota', 'output_too_large']);
 /** This server has no place now: the line waits, as long as the batch may. */
 const NO_PLACE: ReadonlySet<unknown> = new Set(['too_many_streams', 'too_many_bodies', 'server_draining']);
-/** The types of items that a model writes, and nothing else does. */
-const TEXTS: ReadonlySet<unknown> = new Set(['message', 'reasoning']);
+/** The types of items that come of no tool: what the model says, and which tools there are. */
+const TEXTS: ReadonlySet<unknown> = new Set(['message', 'reasoning', 'mcp_list_tools']);
 const MAX_PAUSE_MS = 60_000;
 /** Budgets have windows of hours; a model server that asks for days is not believed. */
 const MAX_ASKED_MS = 4 * 60 * 60_000;
