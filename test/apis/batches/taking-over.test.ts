@@ -1,4 +1,5 @@
 /** Batches whose process is gone, or comes back late: no finished line is run again, and none is lost. */
+import { jest } from '@jest/globals';
 import { memoryFiles } from '../../../src/files.ts';
 import { memoryStore } from '../../../src/index.ts';
 import type { BackgroundEngine, BackgroundWorker } from '../../../src/ports/background/background-engine.ts';
@@ -199,6 +200,48 @@ describe('a batch', () => {
     const over = await ended(client, batch);
     expect([isLost, over.status, over.request_counts?.completed, asked().size]).toEqual([true, 'completed', 40, 40]);
     expect([...asked().values()].filter((count) => count > 1).length).toBeLessThanOrEqual(8);
+  });
+
+  it('[E-10] of a process without a shared engine is left to the one that has its lease', async () => {
+    const [store, files] = [memoryStore(), memoryFiles()];
+    let reads = 0;
+    const get: ResponseStore['get'] = (key) => {
+      reads += 1;
+      return store.get(key);
+    };
+    const batches = { secret: 'a key of sixteen bytes' };
+    const first = await startBatchesApp({ model, store: { ...store, get }, files, batches });
+    const second = await startBatchesApp({ model, store, files, batches });
+    apps.push(first, second);
+    const waiting: { readonly id: string; readonly answer: () => void }[] = [];
+    model.reply(({ body }) => {
+      const [id = ''] = /l[01]/.exec(JSON.stringify(body).slice(-200)) ?? [];
+      return new Promise((resolve) => waiting.push({ id, answer: () => resolve({ body: chatCompletion('Yes.') }) }));
+    });
+    const isTrue = async (so: () => boolean) => {
+      while (!so()) await new Promise((resolve) => setTimeout(resolve, 10));
+    };
+    // Each is a part of its own.
+    const filling = { role: 'user', content: 'x'.repeat(4 * 1024 * 1024) };
+    const lines = ['l0', 'l1'].map((id) => line(id, { input: [filling, { role: 'user', content: id }] }));
+    const batch = await create(first.client(), lines);
+    await isTrue(() => waiting.length === 2);
+    const passed = jest
+      .spyOn(Date, 'now')
+      .mockImplementation(() => performance.timeOrigin + performance.now() + 120_000);
+    try {
+      await second.client().batches.retrieve(batch.id);
+      await isTrue(() => waiting.length === 4);
+      // Thereby the first process learns that this part is another's, while it still has the other part.
+      waiting.find(({ id }) => id === 'l0')?.answer();
+      const before = reads;
+      await isTrue(() => reads > before + 4);
+      for (const { answer } of waiting) answer();
+      const over = await ended(second.client(), batch);
+      expect([over.status, over.request_counts?.completed, waiting.length]).toEqual(['completed', 2, 4]);
+    } finally {
+      passed.mockRestore();
+    }
   });
 
   it('[E-10] of a process without a shared engine goes on when its owner asks for it after a restart', async () => {

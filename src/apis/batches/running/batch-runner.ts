@@ -176,7 +176,9 @@ export class BatchRunner implements BackgroundWorker {
   private async lease(batch: Batch): Promise<boolean> {
     const place = storeKey(batch);
     const { owner } = this;
-    if (this.settings.engine.takesOver || this.leases.has(place)) return true;
+    if (this.settings.engine.takesOver) return true;
+    // Another process has it where this one could not extend it in time.
+    if (this.leases.has(place) && batch.state.lease?.owner === owner) return true;
     const extend = () =>
       this.records.change(batch, (current) => {
         const { lease } = current.state;
