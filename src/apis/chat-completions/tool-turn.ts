@@ -4,7 +4,7 @@ import { toolRounds } from '../../engine/tools/rounds.ts';
 import { toolOwners } from '../../engine/tools/toolset.ts';
 import { refusalNote } from '../../engine/turn/machine/call-permission.ts';
 import type { PendingToolCall } from '../../engine/turn/machine/state.ts';
-import { turnApiError } from '../../engine/turn/observe.ts';
+import { failedTurn, turnApiError } from '../../engine/turn/observe.ts';
 import { readTurnEnd, runTurn, type Turn } from '../../engine/turn/run-turn.ts';
 import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
@@ -50,7 +50,7 @@ export class ToolTurn implements ChatAnswer, Mapping<readonly TurnEvent[], strin
   /** The completion as JSON text: the model server's own if all of it is the client's. */
   async whole(): Promise<string> {
     const end = await readTurnEnd(runTurn(this.turn((end) => this.closeWhole(end))));
-    if (end.error) throw this.model.failure ?? turnApiError(end.error);
+    if (end.error) throw failedTurn(this.model.failure ?? turnApiError(end.error), end.output);
     return this.closing;
   }
 

@@ -4,7 +4,7 @@ import { withBudget } from '../../engine/metering/budgeted.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { beginTurn, type Lifetime } from '../../engine/turn/lifetime.ts';
-import { turnApiError } from '../../engine/turn/observe.ts';
+import { failedTurn, turnApiError } from '../../engine/turn/observe.ts';
 import { readTurnEnd, runTurn } from '../../engine/turn/run-turn.ts';
 import { notify } from '../../ports/hooks.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
@@ -69,7 +69,7 @@ async function runMessage(prepared: RequestWithTools, settings: MessagesSettings
   if (!info.stream) {
     const end = await readTurnEnd(batches);
     // A message has no place for a failure.
-    if (end.error) throw withResponse(turnApiError(end.error), info.responseId);
+    if (end.error) throw withResponse(failedTurn(turnApiError(end.error), end.output), info.responseId);
     noteWrappedArguments(end.output, noteReporter(request, settings, info.responseId));
     return messageReply(end, facts);
   }

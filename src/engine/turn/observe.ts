@@ -1,9 +1,11 @@
 /** Reports a turn's events to the host's hooks. */
 
 import { type Hooks, notify, type ReceiveEvents, type RequestInfo, type UpstreamInfo } from '../../ports/hooks.ts';
-import { ApiError } from '../../protocol/errors.ts';
+import { ApiError, withResponse } from '../../protocol/errors.ts';
 import type { TurnError, TurnEvent, UpstreamFacts } from '../../protocol/events.ts';
+import type { OutputItem } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
+import { isRecord } from '../../protocol/record.ts';
 import { refusalNote } from './machine/call-permission.ts';
 
 /** Receives batches before they are passed on; `receive` is the host's own receiver of them. */
@@ -58,4 +60,20 @@ export function turnApiError({ code, message, type, param, status, cause, server
     advice,
     ...(status === undefined ? {} : { status }),
   });
+}
+
+/** The types of items that come of no tool: what the model says, and which tools there are. */
+const TEXTS: ReadonlySet<unknown> = new Set(['message', 'reasoning', 'mcp_list_tools']);
+
+/** Whether these items come of no tool, so that nothing is done twice where their turn is made again. */
+export function areTexts(items: readonly unknown[]): boolean {
+  return items.every((item) => isRecord(item) && TEXTS.has(item.type));
+}
+
+/** What a turn with this output has failed with. Where a tool may have run, OpenAI's and Anthropic's clients are told not to send the request again by themselves. */
+export function failedTurn(error: unknown, output: readonly OutputItem[]): unknown {
+  if (!(error instanceof ApiError) || areTexts(output)) return error;
+  const { code, message, status, type, param, server, advice, cause, responseId } = error;
+  const headers = { ...error.headers, 'x-should-retry': 'false' };
+  return withResponse(new ApiError(code, message, { status, type, param, server, advice, cause, headers }), responseId);
 }

@@ -160,6 +160,20 @@ describe('a batch', () => {
     expect([status, error.reason, app.model.requests.length]).toEqual(['failed', 'upstream_truncated', 4]);
   });
 
+  it('[E-10] does not run a tool again where a chat completion breaks off behind it', async () => {
+    let runs = 0;
+    const tools = functionTools({ now: { description: 'The time.', execute: () => String(++runs) } });
+    app = await startBatchesApp({ router: { tools } });
+    const client = app.client();
+    const busy = { status: 503, body: '{"error":{"message":"Busy."}}' };
+    app.model.reply(busy, { body: toolCallStream([{ id: 'c', name: 'now', arguments: '{}' }]) }, busy);
+    const body = { input: undefined, messages: [{ role: 'user', content: 'Hi.' }] };
+    const endpoint = '/v1/chat/completions';
+    const made = await ended(client, await create(client, [line('tool', body, endpoint)], endpoint));
+    const [failed] = await results(client, made.error_file_id);
+    expect([failed?.response.status_code, runs, app.model.requests.length]).toEqual([503, 1, 3]);
+  });
+
   it('[E-10] has an answer made again that has only listed the tools of a server', async () => {
     app = await startBatchesApp({ router: { remoteMcp: fakeRemote().remoteMcp } });
     const client = app.client();

@@ -1,6 +1,7 @@
 /** Anthropic's message batches over HTTP; its SDK is in test/clients. */
+import { functionTools } from '../../../src/index.ts';
 import { defaultScope } from '../../../src/ports/scope.ts';
-import { chatCompletion } from '../../../src/testing/index.ts';
+import { chatCompletion, toolCallStream } from '../../../src/testing/index.ts';
 import { type BatchesApp, startBatchesApp } from './batches-app.ts';
 
 let app: BatchesApp;
@@ -41,6 +42,18 @@ async function resultsOf(id: string): Promise<readonly Json[]> {
 }
 
 describe('a batch of messages', () => {
+  it('[E-10] does not run a tool again where a message breaks off behind it', async () => {
+    let runs = 0;
+    const tools = functionTools({ now: { description: 'The time.', execute: () => String(++runs) } });
+    app = await startBatchesApp({ router: { tools } });
+    const busy = { status: 503, body: '{"error":{"message":"Busy."}}' };
+    app.model.reply(busy, { body: toolCallStream([{ id: 'c', name: 'now', arguments: '{}' }]) }, busy);
+    const { json } = await send('', { requests: [order('a')] });
+    await ended(json.id);
+    const [{ result }] = await resultsOf(json.id);
+    expect([result.type, runs, app.model.requests.length]).toEqual(['errored', 1, 3]);
+  });
+
   it('[E-10] is answered, with a result for each request, and deleted with its results', async () => {
     app = await startBatchesApp();
     const { status, json: batch } = await send('', { requests: [order('a'), order('b', { max_tokens: -1 })] });

@@ -1,5 +1,6 @@
 /** Has one line answered by an API, again after failures that may pass. */
 import { setTimeout as pause } from 'node:timers/promises';
+import { areTexts } from '../../../engine/turn/observe.ts';
 import { retryAfterMs } from '../../../ports/host/retry-after.ts';
 import { ApiError, toApiError } from '../../../protocol/errors.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
@@ -13,8 +14,6 @@ const PASSING: ReadonlySet<number> = new Set([408, 429, 502, 503, 504, 529]);
 const LASTING: ReadonlySet<unknown> = new Set(['insufficient_quota', 'output_too_large']);
 /** This server has no place now: the line waits, as long as the batch may. */
 const NO_PLACE: ReadonlySet<unknown> = new Set(['too_many_streams', 'too_many_bodies', 'server_draining']);
-/** The types of items that come of no tool: what the model says, and which tools there are. */
-const TEXTS: ReadonlySet<unknown> = new Set(['message', 'reasoning', 'mcp_list_tools']);
 const MAX_PAUSE_MS = 60_000;
 /** Budgets have windows of hours; a model server that asks for days is not believed. */
 const MAX_ASKED_MS = 4 * 60 * 60_000;
@@ -58,7 +57,9 @@ export async function answerLine(
     // An answer to a request that was given up is none.
     signal.throwIfAborted();
     const { status, code } = readFailure(answer);
-    const mayPass = PASSING.has(status) && !LASTING.has(code);
+    // The APIs without a place for a failure beside its output say thereby that a tool may have taken effect.
+    const isFinal = answer.headers['x-should-retry'] === 'false' && !NO_PLACE.has(code);
+    const mayPass = PASSING.has(status) && !LASTING.has(code) && !isFinal;
     if (!mayPass || (attempt >= lineAttempts && !NO_PLACE.has(code))) return answer;
     const pauseMs = retryPauseMs(answer.headers, attempt, retryMs);
     if (!NO_PLACE.has(code)) attempt += 1;
@@ -76,8 +77,7 @@ function readFailure({ status, body }: Answer): { readonly status: number; reado
   if (!isRecord(body) || !isRecord(body.error)) return { status, code: undefined };
   const { error, output } = body;
   if (status >= 300) return { status, code: error.code };
-  const isText = Array.isArray(output) && output.every((item) => isRecord(item) && TEXTS.has(item.type));
-  if (!isText) return { status, code: error.code };
+  if (!Array.isArray(output) || !areTexts(output)) return { status, code: error.code };
   const [code, reason] = [plainText(error.code), plainText(error.reason)];
   // The reason may be a provider's own word for a limit of rates, which has no status here.
   const known = reason === '' || code === 'rate_limit_exceeded' ? code : reason;
