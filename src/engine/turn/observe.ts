@@ -62,17 +62,20 @@ export function turnApiError({ code, message, type, param, status, cause, server
   });
 }
 
-/** The types of items that come of no tool: what the model says, and which tools there are. */
-const TEXTS: ReadonlySet<unknown> = new Set(['message', 'reasoning', 'mcp_list_tools']);
+/** The types of items for which nothing has run here: what the model says, which tools there are, and calls, which have an output where this server ran them. */
+const HARMLESS: ReadonlySet<unknown> = new Set([
+  ...['message', 'reasoning', 'mcp_list_tools'],
+  ...['function_call', 'custom_tool_call'],
+]);
 
-/** Whether these items come of no tool, so that nothing is done twice where their turn is made again. */
-export function areTexts(items: readonly unknown[]): boolean {
-  return items.every((item) => isRecord(item) && TEXTS.has(item.type));
+/** Whether no tool has run for these items, so that nothing is done twice where their turn is made again. */
+export function areHarmless(items: readonly unknown[]): boolean {
+  return items.every((item) => isRecord(item) && HARMLESS.has(item.type));
 }
 
 /** What a turn with this output has failed with. Where a tool may have run, OpenAI's and Anthropic's clients are told not to send the request again by themselves. */
 export function failedTurn(error: unknown, output: readonly OutputItem[]): unknown {
-  if (!(error instanceof ApiError) || areTexts(output)) return error;
+  if (!(error instanceof ApiError) || areHarmless(output)) return error;
   const { code, message, status, type, param, server, advice, cause, responseId } = error;
   const headers = { ...error.headers, 'x-should-retry': 'false' };
   return withResponse(new ApiError(code, message, { status, type, param, server, advice, cause, headers }), responseId);

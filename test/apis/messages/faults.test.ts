@@ -3,7 +3,7 @@
 import express from 'express';
 import { chatCompletionsRouter, messagesRouter, responsesRouter } from '../../../src/index.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
-import { textStream } from '../../../src/testing/index.ts';
+import { chatChunk, textStream } from '../../../src/testing/index.ts';
 import { listening } from '../../support/listening.ts';
 import { ask, askEvents, askJson, type MessagesApp, startMessages, USER } from './messages-app.ts';
 
@@ -268,6 +268,16 @@ describe('an error of the model server', () => {
       const { status, body } = await askJson(app.url, { stream });
       expect([status, body.error]).toEqual([400, { type: 'invalid_request_error', message: shown }]);
     }
+  });
+
+  it('[X-12] in the middle of a call of the client’s leaves it to the client to send the request again', async () => {
+    const call = chatChunk({
+      tool_calls: [{ index: 0, id: 'c', type: 'function', function: { name: 'look', arguments: '{"a' } }],
+    });
+    app.fake.reply({ body: [call, ' '], cutAfterBytes: 1e6 });
+    const tools = [{ name: 'look', input_schema: { type: 'object' } }];
+    const { status, headers } = await ask(app.url, { tools });
+    expect([status, headers.get('x-should-retry')]).toEqual([502, null]);
   });
 
   it('[X-12] in the middle of a stream is its last event', async () => {

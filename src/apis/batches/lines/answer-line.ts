@@ -1,6 +1,6 @@
 /** Has one line answered by an API, again after failures that may pass. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { areTexts } from '../../../engine/turn/observe.ts';
+import { areHarmless } from '../../../engine/turn/observe.ts';
 import { retryAfterMs } from '../../../ports/host/retry-after.ts';
 import { ApiError, toApiError } from '../../../protocol/errors.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
@@ -77,7 +77,7 @@ function readFailure({ status, body }: Answer): { readonly status: number; reado
   if (!isRecord(body) || !isRecord(body.error)) return { status, code: undefined };
   const { error, output } = body;
   if (status >= 300) return { status, code: error.code };
-  if (!Array.isArray(output) || !areTexts(output)) return { status, code: error.code };
+  if (!Array.isArray(output) || !areHarmless(output)) return { status, code: error.code };
   const [code, reason] = [plainText(error.code), plainText(error.reason)];
   // The reason may be a provider's own word for a limit of rates, which has no status here.
   const known = reason === '' || code === 'rate_limit_exceeded' ? code : reason;
