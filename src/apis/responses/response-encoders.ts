@@ -2,7 +2,7 @@
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { StoredResponse } from '../../ports/store.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { itemPresenter } from '../../protocol/tool-calls/kinds.ts';
+import { itemPresenter, queryPresenter } from '../../protocol/tool-calls/kinds.ts';
 import { requestHeartbeat } from '../endpoint/prepare.ts';
 import { Encoder, type EncoderOptions } from './encoding/encoder.ts';
 import type { PreparedTurn } from './prepare-turn.ts';
@@ -40,8 +40,7 @@ export function encoderFactory(
     const keepalive = requestHeartbeat(reader, settings).style === 'ping' ? 'ping' : 'keepalive';
     const dialect = settings.dialectOf(reader.request);
     // One who reads the events again may want to see more than the one who made the request.
-    const wanted = reader.query.include ?? reader.query['include[]'];
-    const presentItem = wanted === undefined ? response.presentItem : itemPresenter(wanted);
+    const presentItem = queryPresenter(reader.query, false, response.presentItem);
     return new Encoder({ reasoning: settings.reasoning, keepalive, dialect, ...response, presentItem });
   };
 }

@@ -64,8 +64,11 @@ export function turnApiError({ code, message, type, param, status, cause, server
 
 /** The types of items for which nothing has run here: what the model says, which tools there are, and calls, which have an output where this server ran them. */
 const HARMLESS: ReadonlySet<unknown> = new Set([
-  ...['message', 'reasoning', 'mcp_list_tools'],
-  ...['function_call', 'custom_tool_call'],
+  'message',
+  'reasoning',
+  'mcp_list_tools',
+  'function_call',
+  'custom_tool_call',
 ]);
 
 /** Whether no tool has run for these items, so that nothing is done twice where their turn is made again. */

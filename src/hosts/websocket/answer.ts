@@ -74,7 +74,7 @@ interface Beginning extends Required<Pick<Followed, 'steers'>> {
 async function runTurn(
   client: Client,
   { body, generate, lane }: CreateMessage,
-  { steers, onRefused, isSteering = false }: Beginning,
+  { steers, onRefused, isSteering }: Beginning,
 ): Promise<Followed | undefined> {
   const { core, memory, turns, steering, injection } = client;
   const upstream = generate ? core.upstream : noModel;
@@ -85,7 +85,7 @@ async function runTurn(
   const request = {
     ...unsteered,
     isSteered: () => steering.hasSteers(id),
-    ...(isSteering ? { isSteering } : {}),
+    isSteering,
     ...(injection ? { isInjectable: true } : {}),
   };
   core.recorder.onStep?.(receivedStep(request, 'WebSocket response.create'));

@@ -94,9 +94,9 @@ export function toChatMessages(
     const image = imageMessage(item);
     const state = item.type === 'reasoning' ? chatStateIn(item.providerState) : undefined;
     // What an answer has after its calls belongs to the message that made them, before their results.
-    const isOfCalls =
-      draft.calls.length > 0 && isModelOutput(item) && draft.modelCall === modelCallOfItem(String(item.id));
-    const isContinued = (isOfCalls && draft.modelCall !== undefined) || (state?.late === true && !isEmptyDraft(draft));
+    const { modelCall } = draft;
+    const isOfCalls = modelCall !== undefined && isModelOutput(item) && modelCall === modelCallOfItem(String(item.id));
+    const isContinued = isOfCalls || (state?.late === true && !isEmptyDraft(draft));
     // Other text or reasoning after text or a call starts the model's next message; any other item ends its turn.
     if (!isContinued && (!isModelOutput(item) || draft.calls.length > 0 || draft.text !== undefined)) flush();
     if (state && options.state !== false) draft.states.push(state);

@@ -189,7 +189,11 @@ export function itemPresenter(include: unknown, isPage = false): PresentItem {
   };
 }
 
-/** The same from a request's query; SDKs write `include[]`, and not every framework removes the brackets. */
-export function queryPresenter(query: JsonObject, isPage = false): PresentItem {
-  return itemPresenter(query.include ?? query['include[]'], isPage);
+/**
+ * The same from a request's query; SDKs write `include[]`, and not every framework removes the brackets. `ofItself` is the presenter
+ * for a query that says nothing, by default one that includes nothing.
+ */
+export function queryPresenter(query: JsonObject, isPage = false, ofItself?: PresentItem): PresentItem {
+  const included = query.include ?? query['include[]'];
+  return included === undefined && ofItself ? ofItself : itemPresenter(included, isPage);
 }

@@ -17,7 +17,7 @@ import { isSkillSource, type SkillSource } from '../../ports/skills/skill-source
 import type { ProvidedTool, ToolProvider } from '../../ports/tool-provider.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ShellOutput, WrittenFile } from '../../protocol/items.ts';
-import { toWellFormed } from '../../protocol/printable.ts';
+import { toWellFormed, truncateText } from '../../protocol/printable.ts';
 import { definedFields, isRecord, type JsonObject } from '../../protocol/record.ts';
 import { SHELL, SHELL_PARAMETERS, shellOutputText, skillLines } from '../../protocol/tool-calls/shell-calls.ts';
 import { bubblewrapRuntime } from './bubblewrap-runtime.ts';
@@ -237,7 +237,7 @@ function positive(value: unknown): number | undefined {
 function cutMiddle(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const note = `\n… (${text.length - limit} characters or more left out) …\n`;
-  if (note.length >= limit) return toWellFormed(text.slice(0, limit));
+  if (note.length >= limit) return truncateText(text, limit);
   const half = Math.floor((limit - note.length) / 2);
   return toWellFormed(`${text.slice(0, half)}${note}${text.slice(text.length - half)}`);
 }

@@ -52,7 +52,8 @@ export class BatchRunner implements BackgroundWorker {
   /** What works on each batch here. */
   private readonly stops = new Map<string, Set<BatchStop>>();
   private readonly leases = new Map<string, NodeJS.Timeout>();
-  private hasDrained = false;
+  /** Whether everything has been given back: the next process goes on. */
+  isDraining = false;
 
   constructor(settings: BatchesSettings, records: BatchRecords) {
     this.settings = settings;
@@ -61,14 +62,9 @@ export class BatchRunner implements BackgroundWorker {
     this.slots = new FairSlots({ places: parallelLines, waiting: Number.POSITIVE_INFINITY });
   }
 
-  /** Whether everything has been given back: the next process goes on. */
-  get isDraining(): boolean {
-    return this.hasDrained;
-  }
-
   /** Gives back what runs, and closes the engine. */
   async drain(): Promise<void> {
-    this.hasDrained = true;
+    this.isDraining = true;
     await this.settings.engine.release();
     await this.settings.engine.close();
   }

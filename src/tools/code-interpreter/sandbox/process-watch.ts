@@ -50,9 +50,9 @@ export function watchProcesses(
 function filesOf(id: number, path: string): number {
   const own = `/proc/${id}/root${path}`;
   try {
-    const isHosts = statSync(own).dev === statSync(path, { throwIfNoEntry: false })?.dev;
+    if (statSync(own).dev === statSync(path, { throwIfNoEntry: false })?.dev) return 0;
     const { files, ffree } = statfsSync(own);
-    return isHosts ? 0 : files - ffree;
+    return files - ffree;
   } catch {
     // It has ended in between.
     return 0;
