@@ -249,6 +249,9 @@ export const CHAT_WAYS: Readonly<Record<string, Way>> = {
   'runTools in a stream': chatStream('/run'),
 };
 
+/** The ways of both. */
+export const OPENAI_WAYS: Readonly<Record<string, Way>> = { ...RESPONSES_WAYS, ...CHAT_WAYS };
+
 /** The ways of Anthropic's Messages. */
 export const MESSAGES_WAYS: Readonly<Record<string, Way>> = {
   'Messages in JSON': message,

@@ -13,12 +13,13 @@ import {
   isTold,
   MESSAGES_WAYS,
   type Model,
+  OPENAI_WAYS,
   RESPONSES_WAYS,
   type Way,
   withForbidden,
 } from './forbidden-app.ts';
 
-const OPENAI_WAYS = Object.entries({ ...RESPONSES_WAYS, ...CHAT_WAYS });
+const WAYS = Object.entries(OPENAI_WAYS);
 /** Searches whatever it is told, until it has an answer to that. */
 const searches: Model = ({ messages }) =>
   messages.some(({ role }) => role === 'tool')
@@ -60,7 +61,7 @@ describe('a choice of a hosted tool', () => {
   const SPOKEN = { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [HOSTED] } };
 
   it.each<readonly [string, Way, JsonObject, boolean]>([
-    ...OPENAI_WAYS.flatMap(([name, way]) => [true, false].map((pages) => [name, way, HOSTED, pages] as const)),
+    ...WAYS.flatMap(([name, way]) => [true, false].map((pages) => [name, way, HOSTED, pages] as const)),
     ...Object.entries(CHAT_WAYS).map(([name, way]) => [`${name}, in a list`, way, SPOKEN, true] as const),
   ])('[O-05] reaches the model server as one of functions, and holds: %s', async (_, way, choice, pages) => {
     const { engine, queries } = engineOf();
@@ -86,22 +87,19 @@ describe('a choice of a hosted tool', () => {
 describe('external_web_access false', () => {
   const CACHED_ONLY = { type: 'web_search', external_web_access: false };
 
-  it.each(OPENAI_WAYS)('[O-02] leaves out a search of the live web, with a note: %s', async (_, way) => {
+  it.each(WAYS)('[O-02] leaves out a search of the live web, with a note: %s', async (_, way) => {
     const { engine, queries } = engineOf();
     const { offered, notes } = await outcome(way, CACHED_ONLY, { tools: webSearch({ engine, pages: true }) });
     expect([queries, offered, notes[0]]).toEqual([[], [], expect.stringMatching(/'external_web_access'.*'fake'/)]);
   });
 
-  it.each(OPENAI_WAYS)(
-    '[O-02] is met by an engine that has an index of its own, which opens no pages: %s',
-    async (_, way) => {
-      const { engine, queries } = engineOf({ cachedOnly: true });
-      const { offered } = await outcome(way, CACHED_ONLY, { tools: webSearch({ engine, pages: true }) });
-      expect([queries, offered]).toEqual([['tea'], ['web_search']]);
-    },
-  );
+  it.each(WAYS)('[O-02] is met by an engine that has an index of its own, which opens no pages: %s', async (_, way) => {
+    const { engine, queries } = engineOf({ cachedOnly: true });
+    const { offered } = await outcome(way, CACHED_ONLY, { tools: webSearch({ engine, pages: true }) });
+    expect([queries, offered]).toEqual([['tea'], ['web_search']]);
+  });
 
-  it.each(OPENAI_WAYS)('[O-02] leaves out the search of a provider that says nothing of it: %s', async (_, way) => {
+  it.each(WAYS)('[O-02] leaves out the search of a provider that says nothing of it: %s', async (_, way) => {
     const { engine, queries } = engineOf();
     const { objection: _objection, ...silent } = webSearch({ engine });
     const { offered, notes } = await outcome(way, CACHED_ONLY, { tools: silent });
@@ -117,7 +115,7 @@ describe('external_web_access false', () => {
     expect(queries).toEqual([]);
   });
 
-  it.each(OPENAI_WAYS)('[O-02] changes nothing where it is true: %s', async (_, way) => {
+  it.each(WAYS)('[O-02] changes nothing where it is true: %s', async (_, way) => {
     const { engine, queries } = engineOf();
     await outcome(way, { ...CACHED_ONLY, external_web_access: true }, { tools: webSearch({ engine }) });
     expect(queries).toEqual(['tea']);
@@ -126,7 +124,7 @@ describe('external_web_access false', () => {
 
 describe('a restricting field that nobody here knows', () => {
   it.each(
-    OPENAI_WAYS.flatMap(([name, way]) =>
+    WAYS.flatMap(([name, way]) =>
       [
         { type: 'web_search', blocked_languages: ['de'] },
         { type: 'web_search', filters: { allowed_domains: ['example.com'], published_after: '2026-01-01' } },
@@ -153,7 +151,7 @@ describe('a restricting field that nobody here knows', () => {
     expect([queries, offered, notes.length > 0]).toEqual([[], [], true]);
   });
 
-  it.each(OPENAI_WAYS)('[O-03] of null or of another kind changes nothing: %s', async (_, way) => {
+  it.each(WAYS)('[O-03] of null or of another kind changes nothing: %s', async (_, way) => {
     const { engine, queries } = engineOf();
     await outcome(
       way,

@@ -1,7 +1,7 @@
 /** What a request says of its own keeping and of its user holds on every API: nothing is stored, and the model server learns who asked. */
 import { memoryStore, type ResponseStore } from '../../src/index.ts';
 import { calling } from '../apis/chat-completions/script.ts';
-import { CHAT_WAYS, type Model, RESPONSES_WAYS, withForbidden } from './forbidden-app.ts';
+import { type Model, OPENAI_WAYS, RESPONSES_WAYS, withForbidden } from './forbidden-app.ts';
 
 /** A store that remembers the ids of what it was told to keep. */
 function watchedStore() {
@@ -17,7 +17,7 @@ function watchedStore() {
   return { put, store: watched };
 }
 
-const { 'Responses in the background': _background, ...FOREGROUND } = { ...RESPONSES_WAYS, ...CHAT_WAYS };
+const { 'Responses in the background': _background, ...FOREGROUND } = OPENAI_WAYS;
 /** The model calls a tool first, so that there is something between the request and the answer. */
 const model: Model = (_asked, round) => (round === 1 ? { calls: [calling('read')] } : { text: 'Done.' });
 
@@ -36,15 +36,12 @@ describe('store false', () => {
 });
 
 describe('safety_identifier, user and moderation', () => {
-  it.each(Object.entries({ ...RESPONSES_WAYS, ...CHAT_WAYS }))(
-    '[O-03] reach the model server in every round: %s',
-    async (_, way) => {
-      const about = { safety_identifier: 'user-7', user: 'user-7', moderation: { model: 'omni-moderation-latest' } };
-      const sent = await withForbidden(model, async (app) => {
-        await way(app, about);
-        return app.asked.map(({ safety_identifier, user, moderation }) => ({ safety_identifier, user, moderation }));
-      });
-      expect(sent).toEqual([about, about]);
-    },
-  );
+  it.each(Object.entries(OPENAI_WAYS))('[O-03] reach the model server in every round: %s', async (_, way) => {
+    const about = { safety_identifier: 'user-7', user: 'user-7', moderation: { model: 'omni-moderation-latest' } };
+    const sent = await withForbidden(model, async (app) => {
+      await way(app, about);
+      return app.asked.map(({ safety_identifier, user, moderation }) => ({ safety_identifier, user, moderation }));
+    });
+    expect(sent).toEqual([about, about]);
+  });
 });

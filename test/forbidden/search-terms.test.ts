@@ -4,17 +4,8 @@ import type { JsonObject } from '../../src/protocol/record.ts';
 import { webSearch } from '../../src/tools/web-search/index.ts';
 import { calling } from '../apis/chat-completions/script.ts';
 import { storeId, storesWith } from '../apis/vector-stores/filled-stores.ts';
-import {
-  type Asked,
-  CHAT_WAYS,
-  MESSAGES_WAYS,
-  type Model,
-  RESPONSES_WAYS,
-  type Way,
-  withForbidden,
-} from './forbidden-app.ts';
+import { type Asked, MESSAGES_WAYS, type Model, OPENAI_WAYS, type Way, withForbidden } from './forbidden-app.ts';
 
-const OPENAI_WAYS = { ...RESPONSES_WAYS, ...CHAT_WAYS };
 /** Files belong to a tenant, and `runTools` was given no scope. */
 const { 'runTools in JSON': _json, 'runTools in a stream': _stream, ...SCOPED_WAYS } = OPENAI_WAYS;
 const TERMS = [

@@ -44,6 +44,17 @@ function steer(talk: Talk, id: string, input: unknown = 'In French.', more: Json
   talk.send(JSON.stringify({ type: 'response.steer', previous_response_id: id, input, ...more }));
 }
 
+/** Steers the response whose tool runs, lets the tool end, and returns the response that goes on with the input. */
+async function steered(talk: Talk, done: Gate): Promise<JsonObject> {
+  const id = await begun(talk);
+  await until(talk, 'response.mcp_call.in_progress');
+  steer(talk, id);
+  await until(talk, 'response.steer.accepted');
+  done.open();
+  await talk.response();
+  return finalOf(await talk.response());
+}
+
 /** The texts of the conversation in the last request to the model. */
 function conversation(): readonly unknown[] {
   return app.requested().map(({ role, content }) => `${role} ${content}`);
@@ -85,13 +96,7 @@ describe('response.steer', () => {
     const prompts = { city: { instructions: 'You are in {{city}}.', input: [{ role: 'user', content: '{{city}}?' }] } };
     const { talk, done } = await startLooking({ prompts });
     talk.create({ prompt: { id: 'city', variables: { city: 'Oslo' } } });
-    const id = await begun(talk);
-    await until(talk, 'response.mcp_call.in_progress');
-    steer(talk, id);
-    await until(talk, 'response.steer.accepted');
-    done.open();
-    await talk.response();
-    const { prompt, instructions } = finalOf(await talk.response());
+    const { prompt, instructions } = await steered(talk, done);
     expect([prompt, instructions, conversation()]).toEqual([
       { id: 'city', version: null, variables: { city: 'Oslo' } },
       'You are in Oslo.',
@@ -110,13 +115,7 @@ describe('response.steer', () => {
       { body: textStream('Well.') },
     );
     talk.create({ tools: [{ type: 'function', name: 'ask' }], tool_choice: choice });
-    const id = await begun(talk);
-    await until(talk, 'response.mcp_call.in_progress');
-    steer(talk, id);
-    await until(talk, 'response.steer.accepted');
-    done.open();
-    await talk.response();
-    const { output } = finalOf(await talk.response());
+    const { output } = await steered(talk, done);
     expect((output as readonly JsonObject[]).map(({ type }) => type)).toEqual(['message']);
   });
 
