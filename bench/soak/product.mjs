@@ -19,8 +19,9 @@ import { createWebhooks } from 'express-open-responses/webhooks';
 
 /** As many uploads as there are clients, all of which are one tenant. */
 const UPLOADS = 64;
-/** Batches that have ended are kept so long, so that as many are kept at the end as soon after the beginning. */
-const BATCHES_KEPT_MS = 5000;
+/** The tenant's list of batches, which is full from the beginning: its store's name for it, and its bytes (batch-records.ts). */
+const BATCH_LIST = 'list_of_batches';
+const BATCH_LIST_BYTES = 1024 * 1024;
 /** The one tenant. */
 const TENANT = 'soak';
 
@@ -38,16 +39,18 @@ export async function productRouter({ options, folder, kept, faults }) {
     shell({ runtime: commands, skills }),
     codeInterpreter({ runtime: python }),
   ];
+  const store = ours.memoryStore({ maxResponses: kept });
+  await fillBatchList(store.conversations);
   const { router } = ours.openResponses({
     ...options,
     scope: () => TENANT,
-    store: ours.memoryStore({ maxResponses: kept }),
+    store,
     tools,
     multiAgent: true,
-    webhooks: await verifiedWebhooks(faults),
+    webhooks: await verifiedWebhooks(faults, ours.memoryStore({ maxResponses: kept })),
     apis: [
       filesApi({ files, quota: { uploads: UPLOADS } }),
-      batchesApi({ files, quota: { batches: UPLOADS, keptMs: BATCHES_KEPT_MS } }),
+      batchesApi({ files, quota: { batches: UPLOADS } }),
       vectorStores.api,
       containersApi({ runtime: commands }),
       skills.api,
@@ -67,8 +70,18 @@ const letters = {
   },
 };
 
+/** Adds batches that are long gone, until there is no room. */
+async function fillBatchList(conversations) {
+  const key = { scope: TENANT, id: BATCH_LIST };
+  await conversations.put({ ...key, createdAt: Date.now(), metadata: { list: 'batch' } });
+  const entry = () => ({ type: 'batch', id: `batch_${randomBytes(16).toString('hex')}` });
+  while (
+    (await conversations.append(key, Array.from({ length: 100 }, entry), { maxBytes: BATCH_LIST_BYTES })) !== 'full'
+  );
+}
+
 /** Webhooks to a receiver of this process, which checks that each event comes once. */
-async function verifiedWebhooks(faults) {
+async function verifiedWebhooks(faults, store) {
   const seen = new Set();
   const receiver = createServer(async (request, response) => {
     let body = '';
@@ -90,6 +103,7 @@ async function verifiedWebhooks(faults) {
     endpoints: () => endpoints,
     guard,
     secret: 'a key for all of the soak',
+    store,
     logger: false,
   });
   endpoints.push({ url, secret, verification: await webhooks.verify(TENANT, { url, secret }) });

@@ -40,13 +40,13 @@ export class ModelTable {
   private readonly option: ModelsOption;
   private readonly patterns: readonly (readonly [test: (name: string) => boolean, facts: ModelFacts])[];
   private readonly source: ModelSource;
-  private readonly ended = new AbortController();
   private known: ReadonlyMap<string, ModelFacts> = new Map();
   /** Of the one model that answers to every name. */
   private ofAll: ModelFacts = {};
   /** In milliseconds since the epoch. */
   private until = 0;
-  private isAsking = false;
+  private asking: AbortController | undefined;
+  private isClosed = false;
 
   constructor(option: ModelsOption, source: ModelSource) {
     this.option = option;
@@ -85,7 +85,8 @@ export class ModelTable {
 
   /** Ends what runs in the background. */
   close(): void {
-    this.ended.abort();
+    this.isClosed = true;
+    this.asking?.abort();
   }
 
   private withKnown(entry: JsonObject): JsonObject {
@@ -99,9 +100,9 @@ export class ModelTable {
   }
 
   private ask(call: UpstreamCall): void {
-    if (this.isAsking || this.ended.signal.aborted) return;
-    this.isAsking = true;
-    const signal = AbortSignal.any([this.ended.signal, AbortSignal.timeout(ASK_MS)]);
+    if (this.asking || this.isClosed) return;
+    this.asking = new AbortController();
+    const signal = AbortSignal.any([this.asking.signal, AbortSignal.timeout(ASK_MS)]);
     const { headers, limits } = call;
     const own: UpstreamCall = { signal, headers, limits, retries: 0, note: () => {} };
     Promise.resolve()
@@ -110,7 +111,7 @@ export class ModelTable {
         this.until = Date.now() + PAUSE_MS;
       })
       .finally(() => {
-        this.isAsking = false;
+        this.asking = undefined;
       });
   }
 

@@ -8,11 +8,14 @@ const NEVER = () => new AbortController().signal;
 /** A pool whose processes come when `load` is called, with what the test may look at. */
 function poolOf({ warm, max }: { readonly warm: number; readonly max: number }) {
   const loading: (() => void)[] = [];
+  /** What the pool has given to processes, to end them. */
+  const lives = new Set<AbortSignal>();
   const failures: unknown[] = [];
   const counts = { live: 0, most: 0, started: 0 };
   let broken = false;
 
   async function start(signal: AbortSignal): Promise<SandboxProcess> {
+    lives.add(signal);
     counts.started += 1;
     counts.live += 1;
     counts.most = Math.max(counts.most, counts.live);
@@ -38,6 +41,7 @@ function poolOf({ warm, max }: { readonly warm: number; readonly max: number }) 
     pool,
     counts,
     failures,
+    lives,
     load,
     breakDown: () => {
       broken = true;
@@ -195,4 +199,23 @@ describe('processPool', () => {
     expect([loading, waiting, late].map(({ error }) => String(error))).toEqual([closed, closed, closed]);
     expect(failures).toEqual([]);
   });
+
+  it('[P-10] keeps nothing of those who have taken a process', async () => {
+    const { pool, lives, load } = poolOf({ warm: 0, max: 1 });
+    for (let each = 0; each < 3; each += 1) {
+      const taken = taking(pool);
+      await settled();
+      await load();
+      taken.process?.end();
+      await settled();
+    }
+    expect([...lives].map(dependants)).toEqual([0]);
+    await pool.close();
+  });
 });
+
+/** How many signals Node 20 keeps because they were joined to this one. */
+function dependants(signal: AbortSignal): number {
+  const symbol = Object.getOwnPropertySymbols(signal).find(({ description }) => description === 'kDependantSignals');
+  return symbol ? (Reflect.get(signal, symbol) as Set<unknown>).size : 0;
+}

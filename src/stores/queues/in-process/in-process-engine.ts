@@ -1,5 +1,4 @@
 /** Runs background responses in the process that was asked for them. */
-import { setMaxListeners } from 'node:events';
 import type { BackgroundEngine, BackgroundWorker, SubmitTerms } from '../../../ports/background/background-engine.ts';
 import type { ResponseKey } from '../../../ports/background/response-key.ts';
 import { MAX_MS } from '../../../ports/host/options-check.ts';
@@ -20,19 +19,20 @@ export function inProcessEngine(): BackgroundEngine {
   return new InProcessEngine();
 }
 
+/** A response that runs. */
+interface Run {
+  readonly stopping: AbortController;
+  readonly ended: Promise<void>;
+}
+
 class InProcessEngine implements BackgroundEngine {
   readonly name = 'in-process';
   readonly takesOver = false;
-  private readonly stopping = new AbortController();
-  private readonly running = new Map<string, Promise<void>>();
+  private readonly running = new Map<string, Run>();
   /** Responses that were handed in with a delay. */
   private readonly delayed = new Map<string, NodeJS.Timeout>();
   private worker: BackgroundWorker | undefined;
-
-  constructor() {
-    // Each run listens: more than Node's ten are no leak, and must not warn.
-    setMaxListeners(Number.POSITIVE_INFINITY, this.stopping.signal);
-  }
+  private isReleased = false;
 
   start(worker: BackgroundWorker): void {
     if (this.worker)
@@ -41,9 +41,9 @@ class InProcessEngine implements BackgroundEngine {
   }
 
   async submit(key: ResponseKey, { delayMs = 0 }: SubmitTerms = {}): Promise<void> {
-    const { worker, stopping } = this;
+    const { worker } = this;
     if (!worker) throw new Error('inProcessEngine: the engine has no worker; call start before submit');
-    if (stopping.signal.aborted) throw new Error('inProcessEngine: the engine is released and takes no more responses');
+    if (this.isReleased) throw new Error('inProcessEngine: the engine is released and takes no more responses');
     const name = JSON.stringify([key.scope, key.id]);
     if (this.running.has(name) || this.delayed.has(name)) return;
     if (delayMs <= 0) return this.begin(name, key, worker);
@@ -59,10 +59,12 @@ class InProcessEngine implements BackgroundEngine {
   }
 
   async release(): Promise<void> {
-    this.stopping.abort(new Error('The engine is released.'));
+    this.isReleased = true;
     for (const timer of this.delayed.values()) clearTimeout(timer);
     this.delayed.clear();
-    await Promise.all(this.running.values());
+    const runs = [...this.running.values()];
+    for (const { stopping } of runs) stopping.abort(new Error('The engine is released.'));
+    await Promise.all(runs.map(({ ended }) => ended));
   }
 
   close(): Promise<void> {
@@ -70,14 +72,16 @@ class InProcessEngine implements BackgroundEngine {
   }
 
   private begin(name: string, { scope, id }: ResponseKey, worker: BackgroundWorker): void {
-    const run = (async () => {
+    // One for each run: Node 20 keeps each signal that `AbortSignal.any` has joined to one that lives on.
+    const stopping = new AbortController();
+    const ended = (async () => {
       try {
-        await worker.run({ key: { scope, id }, signal: this.stopping.signal });
+        await worker.run({ key: { scope, id }, signal: stopping.signal });
       } catch (error) {
         // A worker must not reject; otherwise the error would be lost.
         reportToWorker(worker, error);
       }
     })().finally(() => this.running.delete(name));
-    this.running.set(name, run);
+    this.running.set(name, { stopping, ended });
   }
 }

@@ -61,9 +61,11 @@ export function processPool({ start, warm, max, onFailure }: PoolOptions): Pool 
   return {
     async take(signal, tenant, startOwn) {
       closing.signal.throwIfAborted();
-      await places.enter(tenant, AbortSignal.any([signal, closing.signal]));
+      await places.enter(tenant, signal);
       let opening: Opening | undefined;
       try {
+        // Every process that ends gives its place to who waits for one.
+        closing.signal.throwIfAborted();
         // One that has failed may still be ending.
         while ((startOwn || idle.size === 0) && live.size >= max && !closing.signal.aborted) {
           const [spare] = startOwn ? idle : [];
