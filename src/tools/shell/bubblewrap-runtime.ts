@@ -20,7 +20,7 @@ import { ALONE, type Bind, probeSandbox } from '../code-interpreter/sandbox/bubb
 import { inheritedDescriptors } from '../code-interpreter/sandbox/inherited-descriptors.ts';
 import { resolveIsolation } from '../code-interpreter/sandbox/isolation.ts';
 import type { Launch } from '../code-interpreter/sandbox/launch.ts';
-import { processPool } from '../code-interpreter/sandbox/pool.ts';
+import { ProcessPool } from '../code-interpreter/sandbox/pool.ts';
 import { type SandboxProcess, sandboxProcess } from '../code-interpreter/sandbox/sandbox-process.ts';
 import { NetworkProxy } from './network/network-proxy.ts';
 import { networkSettings, type ShellNetwork } from './network/shell-network.ts';
@@ -139,7 +139,7 @@ export function bubblewrapRuntime(options: BubblewrapRuntimeOptions = {}): CodeR
     }
   }
 
-  const pool = processPool({
+  const pool = new ProcessPool({
     start: (signal) => start(signal),
     warm: Math.min(warm, maxContainers),
     max: maxContainers,

@@ -230,43 +230,9 @@ export class ResponsesDecoder {
     opened.type ??= stringOrNone(item.type);
     opened.closed = true;
     if (opened.call !== undefined) this.closeCall(item, opened, events);
-    else if (item.type === 'message') {
-      if (opened.spoke) return;
-      opened.emitted = { text: comparedText(item) ?? '', tail: '' };
-      for (const { type, text, refusal, logprobs, annotations } of messageParts(item.content)) {
-        if (type === 'refusal') events.push({ type: 'refusal-delta', text: String(refusal) });
-        else if (typeof text === 'string') {
-          events.push(textDelta(text, Array.isArray(logprobs) ? readLogProbList(logprobs) : ''));
-        }
-        for (const annotation of recordsIn(annotations)) takeAnnotation(annotation, events);
-      }
-    } else if (item.type === 'reasoning') {
-      const parts = recordsIn(item.content).length > 0 ? recordsIn(item.content) : recordsIn(item.summary);
-      const text = parts.map((part) => part.text).join('\n\n');
-      if (!opened.spoke && text !== '') events.push({ type: 'reasoning-delta', text });
-      if (typeof item.encrypted_content === 'string' && item.encrypted_content !== '') {
-        events.push({ type: 'reasoning-end', state: withoutStatus(item) });
-      }
-    } else if (item.type === 'web_search_call') {
-      // Emitted at its end, when the query is known.
-      const action = isRecord(item.action) ? item.action : {};
-      const search = String(item.id);
-      const url = typeof action.url === 'string' ? action.url : undefined;
-      const query = String(action.query ?? action.pattern ?? '');
-      const sources = recordsIn(action.sources).flatMap((source) =>
-        typeof source.url === 'string' ? [{ type: 'url' as const, url: source.url }] : [],
-      );
-      const looked =
-        url === undefined ? { type: 'search' as const, query, queries: [query] } : { type: 'open_page' as const, url };
-      events.push({ type: 'search-start', search, action: looked });
-      events.push({
-        type: 'search-end',
-        search,
-        failed: item.status === 'failed',
-        sources,
-        state: withoutStatus(item),
-      });
-    }
+    else if (item.type === 'message') closeMessage(item, opened, events);
+    else if (item.type === 'reasoning') closeReasoning(item, opened, events);
+    else if (item.type === 'web_search_call') emitSearch(item, events);
   }
 
   private closeCall({ arguments: json, input }: JsonObject, item: OpenItem, events: ModelEvent[]): void {
@@ -385,6 +351,45 @@ function emitNativeEnd(opened: OpenItem, item: JsonObject, events: ModelEvent[])
   opened.closed = true;
   const whole = { ...item, type: String(opened.type) } as Item;
   events.push({ type: 'native-end', native: opened.native as number, item: whole });
+}
+
+/** Emits a message that had no deltas. */
+function closeMessage(item: JsonObject, opened: OpenItem, events: ModelEvent[]): void {
+  if (opened.spoke) return;
+  opened.emitted = { text: comparedText(item) ?? '', tail: '' };
+  for (const { type, text, refusal, logprobs, annotations } of messageParts(item.content)) {
+    if (type === 'refusal') events.push({ type: 'refusal-delta', text: String(refusal) });
+    else if (typeof text === 'string') {
+      events.push(textDelta(text, Array.isArray(logprobs) ? readLogProbList(logprobs) : ''));
+    }
+    for (const annotation of recordsIn(annotations)) takeAnnotation(annotation, events);
+  }
+}
+
+function closeReasoning(item: JsonObject, { spoke }: OpenItem, events: ModelEvent[]): void {
+  const parts = recordsIn(item.content).length > 0 ? recordsIn(item.content) : recordsIn(item.summary);
+  const text = parts.map((part) => part.text).join('\n\n');
+  if (!spoke && text !== '') events.push({ type: 'reasoning-delta', text });
+  if (typeof item.encrypted_content === 'string' && item.encrypted_content !== '') {
+    events.push({ type: 'reasoning-end', state: withoutStatus(item) });
+  }
+}
+
+/** Emits a web search, whose query is known at its end. */
+function emitSearch(item: JsonObject, events: ModelEvent[]): void {
+  const { url, query, pattern, sources } = isRecord(item.action) ? item.action : {};
+  const search = String(item.id);
+  const text = String(query ?? pattern ?? '');
+  const found = recordsIn(sources).flatMap(({ url: source }) =>
+    typeof source === 'string' ? [{ type: 'url' as const, url: source }] : [],
+  );
+  const action =
+    typeof url === 'string'
+      ? { type: 'open_page' as const, url }
+      : { type: 'search' as const, query: text, queries: [text] };
+  events.push({ type: 'search-start', search, action });
+  const failed = item.status === 'failed';
+  events.push({ type: 'search-end', search, failed, sources: found, state: withoutStatus(item) });
 }
 
 const CUSTOM = 'custom_tool_call';

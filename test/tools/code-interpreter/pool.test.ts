@@ -1,6 +1,6 @@
 /** The pool of processes, over processes that are none. */
 import fc from 'fast-check';
-import { type Pool, processPool } from '../../../src/tools/code-interpreter/sandbox/pool.ts';
+import { ProcessPool } from '../../../src/tools/code-interpreter/sandbox/pool.ts';
 import type { SandboxProcess } from '../../../src/tools/code-interpreter/sandbox/sandbox-process.ts';
 
 const NEVER = () => new AbortController().signal;
@@ -32,7 +32,7 @@ function poolOf({ warm, max }: { readonly warm: number; readonly max: number }) 
     });
   }
 
-  const pool = processPool({ start, warm, max, onFailure: (error) => failures.push(error) });
+  const pool = new ProcessPool({ start, warm, max, onFailure: (error) => failures.push(error) });
   const load = async () => {
     for (const done of loading.splice(0)) done();
     await settled();
@@ -73,7 +73,7 @@ async function settled(): Promise<void> {
 }
 
 /** What has come of a take so far. */
-function taking(pool: Pool, signal: AbortSignal = NEVER(), tenant = 'one') {
+function taking(pool: ProcessPool, signal: AbortSignal = NEVER(), tenant = 'one') {
   const seen: { process?: SandboxProcess; error?: unknown } = {};
   pool.take(signal, tenant).then(
     (process) => {
@@ -86,7 +86,7 @@ function taking(pool: Pool, signal: AbortSignal = NEVER(), tenant = 'one') {
   return seen;
 }
 
-describe('processPool', () => {
+describe('ProcessPool', () => {
   it('[E-01] starts one of another kind in the place of one that is kept ready, and keeps none of a caller who has left', async () => {
     const { pool, counts, load } = poolOf({ warm: 1, max: 1 });
     await load();

@@ -15,7 +15,7 @@ import { PROGRAMS } from '../../../protocol/tool-calls/program-call.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
 import { ISOLATIONS, type IsolationName, resolveIsolation } from '../sandbox/isolation.ts';
 import { programLaunch } from '../sandbox/launch.ts';
-import { processPool } from '../sandbox/pool.ts';
+import { ProcessPool } from '../sandbox/pool.ts';
 import { type SandboxProcess, sandboxProcess } from '../sandbox/sandbox-process.ts';
 
 /** What one program may use. */
@@ -88,7 +88,7 @@ const TOOL: ProvidedTool = {
 export function programs(options: ProgramsOptions = {}): ToolProvider {
   const { runMs, memoryMb, warm, max, isolation: name, warn } = programSettings(options);
   const isolation = resolveIsolation(name);
-  const pool = processPool({
+  const pool = new ProcessPool({
     async start(signal) {
       const launch = await programLaunch(memoryMb, isolation);
       signal.throwIfAborted();

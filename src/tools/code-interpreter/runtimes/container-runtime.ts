@@ -3,7 +3,7 @@
 import { findProgram } from '../../../ports/host/find-program.ts';
 import { type CodeRuntime, ContainerLostError } from '../../../ports/hosted-tools/code-runtime.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
-import { processPool } from '../sandbox/pool.ts';
+import { ProcessPool } from '../sandbox/pool.ts';
 import { type SandboxProcess, sandboxProcess } from '../sandbox/sandbox-process.ts';
 import { containerLaunch } from './container-launch.ts';
 import { type ContainerRuntimeOptions, type ContainerSettings, containerSettings } from './container-settings.ts';
@@ -25,7 +25,7 @@ export function containerRuntime(options: ContainerRuntimeOptions): CodeRuntime 
     throw new Error(
       `containerRuntime: there is no program '${program}'; install Docker or Podman, or name it in 'program'`,
     );
-  const pool = processPool({
+  const pool = new ProcessPool({
     start: (signal) => startContainer(settings, signal),
     warm: Math.min(warm, maxContainers),
     max: maxContainers,

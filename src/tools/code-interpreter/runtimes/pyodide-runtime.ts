@@ -4,7 +4,7 @@ import type { CodeRuntime } from '../../../ports/hosted-tools/code-runtime.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
 import { resolveIsolation } from '../sandbox/isolation.ts';
 import { pyodideFolder, pyodideLaunch } from '../sandbox/launch.ts';
-import { processPool } from '../sandbox/pool.ts';
+import { ProcessPool } from '../sandbox/pool.ts';
 import { type PyodideLimits, type PyodideRuntimeOptions, pyodideSettings } from '../sandbox/pyodide-settings.ts';
 import { sandboxProcess } from '../sandbox/sandbox-process.ts';
 import { processContainer } from './pyodide-container.ts';
@@ -23,7 +23,7 @@ export function pyodideRuntime(options: PyodideRuntimeOptions = {}): CodeRuntime
   const folder = pyodideFolder();
   const isolation = resolveIsolation(name);
   let hasWarnedOfNetwork = false;
-  const pool = processPool({
+  const pool = new ProcessPool({
     async start(signal) {
       const launch = await pyodideLaunch(folder, limits, isolation);
       if (!launch.ownNetwork && !hasWarnedOfNetwork) {

@@ -4,14 +4,6 @@ import { FairSlots } from '../../../ports/queues/fair-places.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
 import type { SandboxProcess } from './sandbox-process.ts';
 
-/** Provides processes. */
-export interface Pool {
-  /** Returns a process that nobody else uses; waits, tenants in turn, if there are too many, or the tenant has all but one. `startOwn` starts one that differs from those that are kept ready. */
-  take(signal: AbortSignal, tenant: string, startOwn?: PoolOptions['start']): Promise<SandboxProcess>;
-  /** Ends all of them, including those in use. */
-  close(): Promise<void>;
-}
-
 /** The options of a pool. */
 interface PoolOptions {
   /** Resolves when the process is ready; if the signal is aborted before, a started process ends. */
@@ -24,88 +16,108 @@ interface PoolOptions {
 
 type Opening = Promise<SandboxProcess>;
 
-/** Starts the first processes at once. */
-export function processPool({ start, warm, max, onFailure }: PoolOptions): Pool {
-  const live = new Set<Opening>();
-  const idle = new Set<Opening>();
-  const changes = new Condition();
+/** Processes that are ready, or will be. */
+export class ProcessPool {
+  private readonly options: PoolOptions;
+  private readonly live = new Set<Opening>();
+  private readonly idle = new Set<Opening>();
+  private readonly changes = new Condition();
   /** Of the processes in use; who waits is bounded by the callers, each of which holds a run. */
-  const places = new FairSlots({ places: max, waiting: Number.POSITIVE_INFINITY });
-  const closing = new AbortController();
-  // One for each process that is loading.
-  setMaxListeners(0, closing.signal);
+  private readonly places: FairSlots;
+  private readonly closing = new AbortController();
 
-  function open(startOne = start): Opening {
-    const opening = startOne(closing.signal);
+  /** Starts the first processes at once. */
+  constructor(options: PoolOptions) {
+    this.options = options;
+    this.places = new FairSlots({ places: options.max, waiting: Number.POSITIVE_INFINITY });
+    // One for each process that is loading.
+    setMaxListeners(0, this.closing.signal);
+    this.refill();
+  }
+
+  /**
+   * Returns a process that nobody else uses; waits, tenants in turn, if there are too many, or the tenant has all but one. `startOwn`
+   * starts one that differs from those that are kept ready.
+   */
+  async take(signal: AbortSignal, tenant: string, startOwn?: PoolOptions['start']): Promise<SandboxProcess> {
+    const { closing, changes } = this;
+    closing.signal.throwIfAborted();
+    await this.places.enter(tenant, signal);
+    let opening: Opening | undefined;
+    try {
+      // One that has failed may still be ending.
+      while (this.live.size >= this.options.max && (startOwn || this.idle.size === 0) && !closing.signal.aborted) {
+        if (startOwn) this.endSpare();
+        await changes.wait(signal);
+      }
+      closing.signal.throwIfAborted();
+      const chosen = this.choose(startOwn);
+      opening = chosen;
+      this.refill();
+      const process = await untilAborted(signal, () => chosen);
+      process.gone.then(() => this.places.leave(tenant));
+      return process;
+    } catch (error) {
+      if (startOwn) opening?.then((process) => process.end()).catch(() => {});
+      // It keeps loading for the next caller.
+      else if (opening && signal.aborted && this.live.has(opening)) {
+        this.idle.add(opening);
+        changes.notify();
+      }
+      this.places.leave(tenant);
+      throw error;
+    }
+  }
+
+  /** Ends all of them, including those in use, each of which gives its place to a caller that waits, who is turned away. */
+  async close(): Promise<void> {
+    this.closing.abort(new Error('The runtime is closed.'));
+    this.changes.notify();
+    await Promise.allSettled(
+      [...this.live].map(async (opening) => {
+        const process = await opening;
+        process.end();
+        await process.gone;
+      }),
+    );
+  }
+
+  private choose(startOwn?: PoolOptions['start']): Opening {
+    if (startOwn) return this.open(startOwn);
+    const [opening = this.open()] = this.idle;
+    this.idle.delete(opening);
+    return opening;
+  }
+
+  /** Makes room for one that differs. */
+  private endSpare(): void {
+    const [spare] = this.idle;
+    if (!spare) return;
+    this.idle.delete(spare);
+    spare.then((process) => process.end()).catch(() => {});
+  }
+
+  private open(start = this.options.start): Opening {
+    const opening = start(this.closing.signal);
     const forget = () => {
-      live.delete(opening);
-      idle.delete(opening);
-      changes.notify();
+      this.live.delete(opening);
+      this.idle.delete(opening);
+      this.changes.notify();
     };
-    live.add(opening);
+    this.live.add(opening);
     opening.then(({ gone }) => gone).then(forget, forget);
     return opening;
   }
 
-  function refill(): void {
-    while (idle.size < warm && live.size < max) {
-      const opening = open();
-      idle.add(opening);
+  private refill(): void {
+    while (this.idle.size < this.options.warm && this.live.size < this.options.max) {
+      const opening = this.open();
+      this.idle.add(opening);
       opening.catch((error) => {
-        if (!closing.signal.aborted) onFailure(error);
+        if (!this.closing.signal.aborted) this.options.onFailure(error);
       });
     }
   }
-
-  refill();
-  return {
-    async take(signal, tenant, startOwn) {
-      closing.signal.throwIfAborted();
-      await places.enter(tenant, signal);
-      let opening: Opening | undefined;
-      try {
-        // Every process that ends gives its place to who waits for one.
-        closing.signal.throwIfAborted();
-        // One that has failed may still be ending.
-        while ((startOwn || idle.size === 0) && live.size >= max && !closing.signal.aborted) {
-          const [spare] = startOwn ? idle : [];
-          if (spare) {
-            idle.delete(spare);
-            spare.then((process) => process.end()).catch(() => {});
-          }
-          await changes.wait(signal);
-        }
-        closing.signal.throwIfAborted();
-        const [chosen = open(startOwn)] = startOwn ? [] : idle;
-        opening = chosen;
-        idle.delete(chosen);
-        refill();
-        const process = await untilAborted(signal, () => chosen);
-        process.gone.then(() => places.leave(tenant));
-        return process;
-      } catch (error) {
-        if (startOwn) opening?.then((process) => process.end()).catch(() => {});
-        // It keeps loading for the next caller.
-        else if (opening && signal.aborted && live.has(opening)) {
-          idle.add(opening);
-          changes.notify();
-        }
-        places.leave(tenant);
-        throw error;
-      }
-    },
-    async close() {
-      closing.abort(new Error('The runtime is closed.'));
-      changes.notify();
-      await Promise.allSettled(
-        [...live].map(async (opening) => {
-          const process = await opening;
-          process.end();
-          await process.gone;
-        }),
-      );
-    },
-  };
 }
 
 /** Wakes the callers that wait for a change; says nothing about the change: a woken caller checks again. */

@@ -19,7 +19,7 @@ export interface ClientTool {
 }
 
 /** The tools by the model's name for them, and those that the client cannot run. */
-interface ClientTools {
+export interface ClientTools {
   readonly known: ReadonlyMap<string, ClientTool>;
   readonly unknown: readonly JsonObject[];
   /** The names that several tools would have; the first one has it. */

@@ -22,7 +22,7 @@ import type { JsonObject } from '../../../../protocol/record.ts';
 import type { ToolForm } from '../../../../protocol/tool-calls/kind.ts';
 import { PROGRAMS } from '../../../../protocol/tool-calls/program-call.ts';
 import { TOOL_SEARCH } from '../../../../protocol/tool-calls/tool-search-call.ts';
-import { type ClientTool, readClientTools } from './client-tools.ts';
+import { type ClientTool, type ClientTools, readClientTools } from './client-tools.ts';
 import { type NativeTools, type NativeTypes, nativeTools } from './native-tools.ts';
 import { printedType, type ResolvedChoice, resolveToolChoice } from './tool-choice.ts';
 
@@ -78,128 +78,161 @@ export function planTools(input: ToolPlanInput, toolset: Toolset, note: (note: N
 
 /** The plan of any request, with tools or without. */
 export function buildToolPlan(input: ToolPlanInput, listed: Toolset, note: (note: Note) => void): ToolPlan {
-  const { tools, additional = [], choice, conversation = [], denied } = input;
-  const clientTools = clientToolsOnly([...tools, ...additional], listed);
-  const { known: own, unknown, repeated, indirect, programs: ofPrograms } = readClientTools(clientTools);
-  const toolset = withoutIdlePrograms(listed, ofPrograms, note);
-  const runsPrograms = toolset.size > 0 && namesServing(toolset, PROGRAMS).length > 0;
-  const native = input.native && nativeTools(clientTools, unknown, choice, input.native);
-  const noteDropped = (message: string) => note({ code: 'tool_dropped', message });
-  for (const tool of unknown) {
-    if (!native?.hosted.includes(tool))
-      noteDropped(`Tools of type '${printedType(tool.type)}' cannot be run here; the model is not offered it.`);
-  }
-  for (const name of repeated) noteDropped(`Two tools are called '${name}'; the model is offered the first.`);
-  if (!native?.runsPrograms) {
-    for (const name of runsPrograms ? [] : indirect.filter((each) => !own.has(each)))
-      noteDropped(`'allowed_callers' does not let the model itself call '${name}'; it is not offered.`);
+  return new ToolPlanner(input, listed, note).plan();
+}
+
+/** Makes the plan of one request. */
+class ToolPlanner {
+  private readonly input: ToolPlanInput;
+  private readonly note: (note: Note) => void;
+  /** The client's tools. */
+  private readonly client: ClientTools;
+  /** The server-run tools. */
+  private readonly toolset: Toolset;
+  private readonly runsPrograms: boolean;
+  private readonly native: NativeTools | undefined;
+  private readonly hasServerSearch: boolean;
+  /** The client's tools that the model must find first. */
+  private readonly deferred: Toolset;
+  private readonly findable: Toolset;
+
+  constructor(input: ToolPlanInput, listed: Toolset, note: (note: Note) => void) {
+    const { tools, additional = [], choice } = input;
+    this.input = input;
+    this.note = note;
+    const clientTools = clientToolsOnly([...tools, ...additional], listed);
+    this.client = readClientTools(clientTools);
+    const { known, unknown } = this.client;
+    this.native = input.native && nativeTools(clientTools, unknown, choice, input.native);
+    this.toolset = this.withoutIdlePrograms(listed);
+    this.runsPrograms = this.toolset.size > 0 && namesServing(this.toolset, PROGRAMS).length > 0;
+    // The search for tools is this server's, or one that the client runs.
+    this.hasServerSearch = Boolean(this.toolset.get(TOOL_SEARCH)?.search);
+    const hasSearch = this.hasServerSearch || known.get(TOOL_SEARCH)?.form.kind === 'tool_search';
+    this.deferred = hasSearch && !this.native?.searches ? deferredClientTools(known) : NO_TOOLS;
+    this.findable = this.deferred.size === 0 ? this.toolset : new Map([...this.toolset, ...this.deferred]);
   }
 
-  // The search for tools: this server's, or one that the client runs.
-  const hasServerSearch = Boolean(toolset.get(TOOL_SEARCH)?.search);
-  const hasSearch = hasServerSearch || own.get(TOOL_SEARCH)?.form.kind === 'tool_search';
-  const deferred = hasSearch && !native?.searches ? deferredClientTools(own) : NO_TOOLS;
-  const findable = deferred.size === 0 ? toolset : new Map([...toolset, ...deferred]);
-  const ofModel = [...toolset].flatMap(([name, { programs }]) => (programs === 'only' ? [] : [name]));
-  const callable = new Set([...own.keys(), ...ofModel]);
-  const resolved = resolveToolChoice(choice, { callable, toolset, hosted: native?.hosted ?? [], unknown });
-  const found = new Set([...knownTools(conversation, findable), ...resolved.named]);
-  const offer: ModelToolset = modelToolset(
-    toolset,
-    {
+  plan(): ToolPlan {
+    const { input, findable, native } = this;
+    this.noteDropped();
+    const resolved = this.resolveChoice();
+    const found = new Set([...knownTools(input.conversation ?? [], findable), ...resolved.named]);
+    const offer = this.offer(found, resolved.allowed);
+    const programs = this.runsPrograms ? this.programTools(offer.toolset, resolved.allowed) : undefined;
+    const modelTools = [...this.clientDefinitions(found), ...this.serverDefinitions(offer, programs)];
+    return {
+      tools: input.tools,
+      forms: this.forms(),
+      choice: input.choice ?? 'auto',
+      modelTools,
+      findable,
+      ...offer,
+      ...choiceAmong(modelTools, offer.toolset, resolved),
+      denied: programs ? this.deniedBesidePrograms(offer.toolset) : input.denied,
+      programs,
+      native,
+    };
+  }
+
+  /** Without the tool that runs programs, if these could call nothing. */
+  private withoutIdlePrograms(listed: Toolset): Toolset {
+    const names = listed.size === 0 ? [] : namesServing(listed, PROGRAMS);
+    if (names.length === 0 || this.client.programs.size > 0) return listed;
+    if ([...listed.values()].some(({ programs }) => programs)) return listed;
+    this.noteDrop("No tool has 'programmatic' among its 'allowed_callers', so the model is offered no programs.");
+    return new Map([...listed].filter(([name]) => !names.includes(name)));
+  }
+
+  /** Notes the client's tools that the model is not offered. */
+  private noteDropped(): void {
+    const { native, runsPrograms } = this;
+    const { known, unknown, repeated, indirect } = this.client;
+    for (const tool of unknown) {
+      if (!native?.hosted.includes(tool))
+        this.noteDrop(`Tools of type '${printedType(tool.type)}' cannot be run here; the model is not offered it.`);
+    }
+    for (const name of repeated) this.noteDrop(`Two tools are called '${name}'; the model is offered the first.`);
+    if (runsPrograms || native?.runsPrograms) return;
+    for (const name of indirect) {
+      if (!known.has(name))
+        this.noteDrop(`'allowed_callers' does not let the model itself call '${name}'; it is not offered.`);
+    }
+  }
+
+  private noteDrop(message: string): void {
+    this.note({ code: 'tool_dropped', message });
+  }
+
+  private resolveChoice(): ResolvedChoice {
+    const { toolset, native, input, client } = this;
+    const ofModel = [...toolset].flatMap(([name, { programs }]) => (programs === 'only' ? [] : [name]));
+    const callable = new Set([...client.known.keys(), ...ofModel]);
+    const tools = { callable, toolset, hosted: native?.hosted ?? [], unknown: client.unknown };
+    return resolveToolChoice(input.choice, tools);
+  }
+
+  /** The server-run tools that are offered, where the model has found some already. */
+  private offer(known: ReadonlySet<string>, allowed: ReadonlySet<string> | undefined): ModelToolset {
+    const terms = {
       // Whether the model may call a tool that it has found.
-      allows: (name) => resolved.allowed?.has(name) ?? true,
-      known: found,
+      allows: (name: string) => allowed?.has(name) ?? true,
+      known,
       // A search of the client's own needs no help.
-      ofClient: hasServerSearch ? deferred : NO_TOOLS,
-    },
-    note,
-  );
-
-  const modelTools: ToolDefinition[] = [];
-  const forms = own.size === 0 && !runsPrograms ? NO_FORMS : new Map<string, ToolForm>();
-  for (const [name, { definition: tool, form }] of own) {
-    const isDeferred = deferred.has(name);
-    if (!isDeferred || found.has(name)) modelTools.push(tool);
-    forms.set(name, isDeferred && form.namespace === undefined ? { ...form, isFound: true } : form);
+      ofClient: this.hasServerSearch ? this.deferred : NO_TOOLS,
+    };
+    return modelToolset(this.toolset, terms, this.note);
   }
-  const programs = runsPrograms
-    ? programTools({ own, ofPrograms, toolset: offer.toolset, allowed: resolved.allowed })
-    : undefined;
-  for (const [name, { form }] of programs ? ofPrograms : []) if (!own.has(name)) forms.set(name, form);
-  const hidden = hiddenTools(findable, offer.known);
-  const isHidden = (name: string) => hidden(name) !== undefined;
-  const [programName] = programs ? namesServing(toolset, PROGRAMS) : [];
-  for (const tool of toolDefinitions(offer.toolset, offer.known))
-    modelTools.push(programs && tool.name === programName ? withProgramTools(tool, programs, isHidden) : tool);
 
-  // A search that has nothing to find cannot be forced.
-  const { toolChoice, allowed } = resolved;
-  const isSearchForced = typeof toolChoice === 'object' && toolChoice.name === TOOL_SEARCH;
-  const isForceable = !isSearchForced || modelTools.some(({ name }) => name === TOOL_SEARCH);
-  // The search for allowed tools is allowed as well.
-  const searchesAllowed = allowed && offer.toolset.get(TOOL_SEARCH)?.search;
-  return {
-    tools,
-    forms,
-    choice: choice ?? 'auto',
-    modelTools,
-    findable,
-    ...offer,
-    toolChoice: isForceable ? toolChoice : undefined,
-    allowed: searchesAllowed ? new Set([...allowed, TOOL_SEARCH]) : allowed,
-    denied: programs ? withoutDirectCalls(denied, indirect, own, offer.toolset) : denied,
-    programs,
-    native,
-  };
-}
-
-/** Without the tool that runs programs, if these could call nothing. */
-function withoutIdlePrograms(toolset: Toolset, ofPrograms: { size: number }, note: (note: Note) => void): Toolset {
-  const names = toolset.size === 0 ? [] : namesServing(toolset, PROGRAMS);
-  if (names.length === 0 || ofPrograms.size > 0 || [...toolset.values()].some(({ programs }) => programs))
-    return toolset;
-  const message = "No tool has 'programmatic' among its 'allowed_callers', so the model is offered no programs.";
-  note({ code: 'tool_dropped', message });
-  return new Map([...toolset].filter(([name]) => !names.includes(name)));
-}
-
-/** What decides which tools programs may call. */
-interface ProgramToolSources {
-  readonly own: ReadonlyMap<string, ClientTool>;
-  readonly ofPrograms: ReadonlyMap<string, ClientTool>;
-  readonly toolset: Toolset;
-  readonly allowed: ReadonlySet<string> | undefined;
-}
-
-/** The tools that programs may call: a search and a program are not among them, whatever the request says. */
-function programTools({ own, ofPrograms, toolset, allowed }: ProgramToolSources) {
-  const programs = new Map<string, ProgramTool>();
-  const isAllowed = (name: string) => allowed?.has(name) ?? true;
-  for (const [name, { definition: tool, form }] of ofPrograms) {
-    if (isAllowed(name) && form.kind !== 'tool_search')
-      programs.set(name, { definition: tool, isListed: own.has(name) });
+  private clientDefinitions(found: ReadonlySet<string>): readonly ToolDefinition[] {
+    const offered = [...this.client.known].filter(([name]) => !this.deferred.has(name) || found.has(name));
+    return offered.map(([, tool]) => tool.definition);
   }
-  for (const [name, entry] of toolset) {
-    const isInner = entry.search === undefined && entry.tool.requestedBy !== PROGRAMS;
-    if (entry.programs && isInner && isAllowed(name))
-      programs.set(name, {
-        definition: definition(name, entry),
-        isListed: entry.programs === 'also',
-      });
-  }
-  return programs;
-}
 
-/** The tools that the model may not call, with those that are for its programs alone. */
-function withoutDirectCalls(
-  denied: ReadonlySet<string> | undefined,
-  indirect: readonly string[],
-  own: { has(name: string): boolean },
-  toolset: Toolset,
-): ReadonlySet<string> {
-  const ofServer = [...toolset].flatMap(([name, { programs }]) => (programs === 'only' ? [name] : []));
-  return new Set([...(denied ?? []), ...indirect.filter((name) => !own.has(name)), ...ofServer]);
+  private serverDefinitions(
+    { toolset, known }: ModelToolset,
+    programs: ReadonlyMap<string, ProgramTool> | undefined,
+  ): readonly ToolDefinition[] {
+    const offered = toolDefinitions(toolset, known);
+    if (!programs) return offered;
+    const hidden = hiddenTools(this.findable, known);
+    const isHidden = (name: string) => hidden(name) !== undefined;
+    const [programName] = namesServing(this.toolset, PROGRAMS);
+    return offered.map((tool) => (tool.name === programName ? withProgramTools(tool, programs, isHidden) : tool));
+  }
+
+  private forms(): ReadonlyMap<string, ToolForm> {
+    const { client, deferred, runsPrograms } = this;
+    if (client.known.size === 0 && !runsPrograms) return NO_FORMS;
+    const forms = new Map<string, ToolForm>();
+    for (const [name, { form }] of client.known)
+      forms.set(name, deferred.has(name) && form.namespace === undefined ? { ...form, isFound: true } : form);
+    for (const [name, { form }] of runsPrograms ? client.programs : []) if (!forms.has(name)) forms.set(name, form);
+    return forms;
+  }
+
+  /** The tools that programs may call: a search and a program are not among them, whatever the request says. */
+  private programTools(toolset: Toolset, allowed: ReadonlySet<string> | undefined): ReadonlyMap<string, ProgramTool> {
+    const programs = new Map<string, ProgramTool>();
+    const isAllowed = (name: string) => allowed?.has(name) ?? true;
+    for (const [name, { definition: tool, form }] of this.client.programs) {
+      if (isAllowed(name) && form.kind !== 'tool_search')
+        programs.set(name, { definition: tool, isListed: this.client.known.has(name) });
+    }
+    for (const [name, entry] of toolset) {
+      const isInner = entry.search === undefined && entry.tool.requestedBy !== PROGRAMS;
+      if (entry.programs && isInner && isAllowed(name))
+        programs.set(name, { definition: definition(name, entry), isListed: entry.programs === 'also' });
+    }
+    return programs;
+  }
+
+  /** The tools that the model may not call, with those that are for its programs alone. */
+  private deniedBesidePrograms(toolset: Toolset): ReadonlySet<string> {
+    const { known, indirect } = this.client;
+    const ofServer = [...toolset].flatMap(([name, { programs }]) => (programs === 'only' ? [name] : []));
+    return new Set([...(this.input.denied ?? []), ...indirect.filter((name) => !known.has(name)), ...ofServer]);
+  }
 }
 
 /** The client's tools that the model must find first. */
@@ -209,4 +242,21 @@ function deferredClientTools(own: ReadonlyMap<string, ClientTool>): Toolset {
       deferred ? [[name, deferredOfClient(tool, deferred, form.namespace, namespaceDescription)]] : [],
     ),
   );
+}
+
+/** The choice among the tools that are offered after all. */
+function choiceAmong(
+  tools: readonly ToolDefinition[],
+  toolset: Toolset,
+  { toolChoice, allowed }: ResolvedChoice,
+): Pick<ResolvedChoice, 'toolChoice' | 'allowed'> {
+  // A search that has nothing to find cannot be forced.
+  const isSearchForced = typeof toolChoice === 'object' && toolChoice.name === TOOL_SEARCH;
+  const isForceable = !isSearchForced || tools.some(({ name }) => name === TOOL_SEARCH);
+  // The search for allowed tools is allowed as well.
+  const searchesAllowed = allowed && toolset.get(TOOL_SEARCH)?.search;
+  return {
+    toolChoice: isForceable ? toolChoice : undefined,
+    allowed: searchesAllowed ? new Set([...allowed, TOOL_SEARCH]) : allowed,
+  };
 }
