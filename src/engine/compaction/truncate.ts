@@ -4,7 +4,7 @@ import type { Item } from '../../protocol/items.ts';
 import { leastBytes } from '../../protocol/json/json-size.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { answeredId, isCallOutput, isClientAnsweredCall, isOpenClientCall } from '../../protocol/tool-calls/kinds.ts';
+import { answeredId, isClientAnswer, isClientAnsweredCall, isOpenClientCall } from '../../protocol/tool-calls/kinds.ts';
 import { isHostMessage, isSameModelOutput, isUserMessage } from './window.ts';
 
 /** A shorter conversation. */
@@ -18,7 +18,13 @@ export interface Truncated {
 /** An image or another medium counts as this many characters of text, whatever its size. */
 const MEDIUM_WEIGHT = 3000;
 
-const MEDIA: ReadonlySet<unknown> = new Set(['input_image', 'input_file', 'input_audio', 'input_video']);
+const MEDIA: ReadonlySet<unknown> = new Set([
+  'input_image',
+  'input_file',
+  'input_audio',
+  'input_video',
+  'computer_screenshot',
+]);
 
 /** The approximate characters that the model reads of a request. */
 export function requestWeight({
@@ -30,7 +36,9 @@ export function requestWeight({
 }
 
 function itemWeight(item: Item): number {
-  const parts = [item.content, item.output].find((value) => Array.isArray(value));
+  const { content, output } = item;
+  // A screenshot is no list.
+  const parts = Array.isArray(content) ? content : isRecord(output) ? [output] : output;
   if (!Array.isArray(parts)) return leastBytes(item);
   const texts = parts.filter((part) => !isRecord(part) || !MEDIA.has(part.type));
   if (texts.length === parts.length) return leastBytes(item);
@@ -83,7 +91,7 @@ function newestUserMessages(items: readonly Item[]): readonly [number, number] {
 function* possibleStarts(items: readonly Item[], newest: number): Generator<number, void> {
   const open = new Map<unknown, number>();
   // A call of this server has none where the model was stopped in the middle of its next call.
-  const answered = new Set(items.filter(isCallOutput).map(answeredId));
+  const answered = new Set(items.filter(isClientAnswer).map(answeredId));
   let waiting = 0;
   let searches = 0;
   for (const [index, item] of items.entries()) {
@@ -92,15 +100,15 @@ function* possibleStarts(items: readonly Item[], newest: number): Generator<numb
     if (before && isWhole && !isUserMessage(before)) {
       const beginsTurn = isUserMessage(item) && !isHostMessage(before);
       const beginsRound =
-        !isUserMessage(item) && !isCallOutput(item) && !isHostMessage(item) && !isSameModelOutput(before, item);
+        !isUserMessage(item) && !isClientAnswer(item) && !isHostMessage(item) && !isSameModelOutput(before, item);
       if (beginsTurn || (beginsRound && index > newest)) yield index;
     }
     if (item.type === 'tool_search_call' && item.output === undefined) searches += 1;
     else if (item.type === 'tool_search_output') searches -= 1;
-    else if (isClientAnsweredCall(item) && (answered.has(item.call_id) || isOpenClientCall(item))) {
+    else if ((isClientAnsweredCall(item) && answered.has(item.call_id)) || isOpenClientCall(item)) {
       open.set(item.call_id, (open.get(item.call_id) ?? 0) + 1);
       waiting += 1;
-    } else if (isCallOutput(item)) {
+    } else if (isClientAnswer(item)) {
       const id = answeredId(item);
       const count = open.get(id) ?? 0;
       if (count > 0) waiting -= 1;

@@ -8,7 +8,7 @@ import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { inputList } from '../../protocol/responses/input-items.ts';
 import { checkItems } from '../../protocol/responses/validate.ts';
 import { pendingClientCalls } from '../../protocol/tool-calls/conversation/pair-calls.ts';
-import { writtenKind } from '../../protocol/tool-calls/kinds.ts';
+import { answerType } from '../../protocol/tool-calls/kinds.ts';
 
 /** Steers that may wait for one response, and responses whose steers wait for the client. */
 const MAX_STEERS = 8;
@@ -251,7 +251,10 @@ type RequiredInput = JsonObject & { readonly type: string };
 function requiredInput(output: readonly OutputItem[]): readonly RequiredInput[] {
   return pendingClientCalls(output).map((item) => {
     if (item.type === 'mcp_approval_request') return { type: 'mcp_approval_response', approval_request_id: item.id };
-    const type = writtenKind(item)?.answeredBy?.type ?? 'tool_search_output';
-    return { type, call_id: item.call_id, ...(item.type === 'function_call' ? { name: item.name } : {}) };
+    return {
+      type: answerType(item),
+      call_id: item.call_id,
+      ...(item.type === 'function_call' ? { name: item.name } : {}),
+    };
   });
 }

@@ -87,11 +87,17 @@ export function answeredToolCall(item: Item, outputs: ReadonlyMap<Item, Item>): 
   return call && answer?.is_error === true ? { ...call, failed: true } : call;
 }
 
-const TYPE_BY_ALIAS: ReadonlyMap<unknown, string> = new Map(
-  Object.values(CALL_KINDS).flatMap(({ tool, toolAliases = [] }) =>
+/** A computer, which a client uses for a model of another server: the names of the tool in requests, of its calls, and of their answers. */
+const COMPUTERS = ['computer', 'computer_use_preview', 'computer_use'] as const;
+export const COMPUTER_CALL = 'computer_call';
+export const COMPUTER_OUTPUT = 'computer_call_output';
+
+const TYPE_BY_ALIAS: ReadonlyMap<unknown, string> = new Map([
+  ...Object.values(CALL_KINDS).flatMap(({ tool, toolAliases = [] }) =>
     tool === undefined ? [] : toolAliases.map((alias) => [alias, tool] as const),
   ),
-);
+  ...COMPUTERS.map((alias) => [alias, COMPUTERS[0]] as const),
+]);
 
 /** The type of a tool as `requestedBy` names it: some types have several names in requests. */
 export function requestedType(type: unknown): unknown {
@@ -101,6 +107,11 @@ export function requestedType(type: unknown): unknown {
 /** The same for a tool of a request; undefined for a shell that its client runs, which nobody serves here. */
 export function servedType(tool: JsonObject): unknown {
   return tool.type === SHELL && !isHostedShell(tool) ? undefined : requestedType(tool.type);
+}
+
+/** Whether the tool is a computer. */
+export function isComputer(type: unknown): boolean {
+  return requestedType(type) === COMPUTERS[0];
 }
 
 /** The call types that run in a container. */
@@ -135,19 +146,28 @@ export function isClientAnsweredCall(item: TypedItem): boolean {
 
 /** Whether the call waits for the client: of those that an item of their own answers, this server runs some itself. */
 export function isOpenClientCall(item: TypedItem & JsonObject): boolean {
+  if (item.status === 'incomplete') return false;
+  if (item.type === COMPUTER_CALL) return true;
   const kind = writtenKind(item);
-  if (kind?.runBy !== 'client' || item.status === 'incomplete') return false;
+  if (kind?.runBy !== 'client') return false;
   return kind.answeredBy !== undefined || kind === clientToolSearchCall;
 }
 
-/** Whether the item answers such a call. */
+/** Whether the item is the client's answer to a call. */
 export function isClientAnswer(item: TypedItem & JsonObject): boolean {
+  if (item.type === COMPUTER_OUTPUT) return true;
   return isCallOutput(item) || (item.type === 'tool_search_output' && isPresent(item.call_id));
+}
+
+/** The type of the item that answers such a call. */
+export function answerType(call: TypedItem): string {
+  if (call.type === COMPUTER_CALL) return COMPUTER_OUTPUT;
+  return writtenKind(call)?.answeredBy?.type ?? 'tool_search_output';
 }
 
 /** Whether the client itself runs the call: a shell may also be one of a container of the model's own server. */
 export function isClientCall(item: TypedItem & JsonObject): boolean {
-  if (item.type === 'computer_call') return true;
+  if (item.type === COMPUTER_CALL) return true;
   const isElsewhere = isRecord(item.environment) && item.environment.type !== 'local';
   return writtenKind(item)?.runBy === 'client' && !isElsewhere;
 }

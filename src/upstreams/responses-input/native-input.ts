@@ -5,7 +5,14 @@ import type { Item } from '../../protocol/items.ts';
 import type { NativeRequest, NativeTool } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 import { isNativeItem } from '../../protocol/tool-calls/conversation/native-items.ts';
-import { calledToolName, isCallOutput, isClientCall, writtenKind } from '../../protocol/tool-calls/kinds.ts';
+import {
+  COMPUTER_CALL,
+  COMPUTER_OUTPUT,
+  calledToolName,
+  isCallOutput,
+  isClientCall,
+  writtenKind,
+} from '../../protocol/tool-calls/kinds.ts';
 import { namespacedName } from '../../protocol/tool-calls/names/tool-names.ts';
 
 /** Decides which items of a conversation go to the server as they are, and writes them. */
@@ -26,7 +33,8 @@ export class NativeInput {
   has(item: Item): boolean {
     if (!this.isOn) return false;
     if (isNativeItem(item, this.native?.served)) return true;
-    if (item.type === 'computer_call_output') return true;
+    // Nobody else may use them, whoever has given them their ids.
+    if (item.type === COMPUTER_CALL || item.type === COMPUTER_OUTPUT) return true;
     return item.type !== 'function_call' && isClientCall(item) && this.byName.has(calledToolName(item));
   }
 

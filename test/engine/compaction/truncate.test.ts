@@ -106,6 +106,8 @@ it('[O-08] leaves out whole turns from the oldest on, then rounds of the newest 
 it('[O-08] counts an image as an image, not as the characters of its base64', () => {
   const image = { type: 'input_image', image_url: `data:image/png;base64,${'A'.repeat(100_000)}` };
   expect(requestWeight(requestOf([{ type: 'message', role: 'user', content: [image] }]))).toBeLessThan(5000);
+  const output = { ...image, type: 'computer_screenshot' };
+  expect(requestWeight(requestOf([{ type: 'computer_call_output', call_id: 'call_1', output }]))).toBeLessThan(5000);
 });
 
 it.each([

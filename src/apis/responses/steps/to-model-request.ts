@@ -12,7 +12,7 @@ import type { ModelRequest, NativeRequest, TextFormat, ToolDefinition } from '..
 import type { JsonObject } from '../../../protocol/record.ts';
 import type { CreateBody } from '../../../protocol/responses/schema.ts';
 import { isNativeItem } from '../../../protocol/tool-calls/conversation/native-items.ts';
-import { isClientAnsweredCall } from '../../../protocol/tool-calls/kinds.ts';
+import { isClientAnsweredCall, isComputer } from '../../../protocol/tool-calls/kinds.ts';
 import type { EndpointSettings } from '../../endpoint/endpoint.ts';
 import { nativeTypeTest, noteReporter, type PrepareSettings } from '../../endpoint/prepare.ts';
 import { providerStates } from '../../endpoint/provider-state.ts';
@@ -34,7 +34,7 @@ export function toModelRequest(
   const { upstream, stateSealer, remoteMcp } = settings;
   const takes = nativeTypeTest(apiRequest, settings, body.model);
   // A model that was not trained for it cannot use a computer by a function: without the tool it would only pretend to.
-  const computer = brought.find(({ type }) => COMPUTERS.has(type) && !takes?.(String(type)));
+  const computer = brought.find(({ type }) => isComputer(type) && !takes?.(String(type)));
   if (computer) {
     const message = `Tools of type '${computer.type}' are not supported by the model server '${upstream.name}'.`;
     throw new ApiError('invalid_value', message, { param: 'tools' });
@@ -66,8 +66,6 @@ export function toModelRequest(
   const sent = Object.assign(modelRequest(body, opened, offered), terms, native ? { native } : {});
   return Object.assign({}, request, { states, request: sent });
 }
-
-const COMPUTERS: ReadonlySet<unknown> = new Set(['computer', 'computer_use_preview']);
 
 /** Throws `invalid_value` for a request without anything that a model could answer. */
 export function refuseEmpty({ request, answers, input }: PreparedRequest): void {

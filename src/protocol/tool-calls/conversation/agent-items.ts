@@ -3,7 +3,7 @@ import { modelCallOfItem } from '../../ids.ts';
 import type { Item, ToolOutput } from '../../items.ts';
 import { objectIn } from '../../json/json-text.ts';
 import { isRecord, plainText } from '../../record.ts';
-import { answeredId, isCallOutput, isClientAnswer, isClientAnsweredCall, isOpenClientCall } from '../kinds.ts';
+import { answeredId, isClientAnswer, isClientAnsweredCall, isOpenClientCall } from '../kinds.ts';
 import { toolOutputText } from '../results/output-text.ts';
 
 /** The agent that answers the request; the names of all others begin with its name. */
@@ -75,9 +75,14 @@ export function itemOwners(items: readonly Item[]): readonly string[] {
     const named = isRecord(agent) && typeof agent.agent_name === 'string' ? agent.agent_name : undefined;
     const owner = named ?? answered ?? ROOT_AGENT;
     if (item.type === 'mcp_approval_request') asking.set(item.id, owner);
-    else if (isClientAnsweredCall(item) || isOpenClientCall(item)) asking.set(item.call_id, owner);
+    else if (mayBeClients(item)) asking.set(item.call_id, owner);
     return owner;
   });
+}
+
+/** Whether a client may have to answer the call. */
+function mayBeClients(item: Item): boolean {
+  return isClientAnsweredCall(item) || isOpenClientCall(item);
 }
 
 interface Conversation {
@@ -128,7 +133,7 @@ function gathered(items: readonly Item[], messages: Set<Item>, isPart: boolean):
   const results = new Map<unknown, unknown[]>();
   const answered = new Set<unknown>();
   for (const item of items) {
-    if (isCallOutput(item)) answered.add(answeredId(item));
+    if (isClientAnswer(item)) answered.add(answeredId(item));
     if (item.type !== 'multi_agent_call_output') continue;
     const waiting = results.get(item.call_id) ?? [];
     results.set(item.call_id, waiting);
@@ -152,7 +157,7 @@ function gathered(items: readonly Item[], messages: Set<Item>, isPart: boolean):
       if (output === undefined) open.add(modelCall(item));
       return output === undefined ? [] : [{ ...plain, output }];
     }
-    if (!isPart || !isClientAnsweredCall(item) || answered.has(item.call_id)) return [plain];
+    if (!isPart || !mayBeClients(item) || answered.has(item.call_id)) return [plain];
     open.add(modelCall(item));
     return [];
   });

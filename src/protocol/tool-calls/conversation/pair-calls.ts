@@ -3,7 +3,7 @@ import { ApiError } from '../../errors.ts';
 import { modelCallOfItem, toPrintableId } from '../../ids.ts';
 import type { Item } from '../../items.ts';
 import { isRecord, type JsonObject } from '../../record.ts';
-import { answeredId, isCallOutput, isClientAnsweredCall, isClientCall, writtenKind } from '../kinds.ts';
+import { answeredId, isCallOutput, isClientAnswer, isClientAnsweredCall, isClientCall, writtenKind } from '../kinds.ts';
 
 /** A call with truncated arguments, which a client need not answer. */
 export function isCutOff({ status }: JsonObject): boolean {
@@ -156,7 +156,7 @@ function impliedCall({ name, call_id: callId, arguments: text }: Item, id: unkno
  * that the server ran have their output beside them.
  */
 export function pendingClientCalls(output: readonly Item[]): readonly Item[] {
-  const answered = new Set(output.filter(isCallOutput).map(answeredId));
+  const answered = new Set(output.filter(isClientAnswer).map(answeredId));
   return output.filter((item) => {
     if (item.type === 'mcp_approval_request') return true;
     return isClientCall(item) && !answered.has(item.call_id);

@@ -6,7 +6,7 @@ import { ApiError } from '../../../../protocol/errors.ts';
 import type { ToolChoice } from '../../../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../../../protocol/record.ts';
 import { refuseLong } from '../../../../protocol/responses/invalid.ts';
-import { CLIENT_CALL_KINDS, isClientTool } from '../../../../protocol/tool-calls/kinds.ts';
+import { CLIENT_CALL_KINDS, COMPUTER_CALL, isClientTool, isComputer } from '../../../../protocol/tool-calls/kinds.ts';
 import { PROGRAMS } from '../../../../protocol/tool-calls/program-call.ts';
 import { TOOL_SEARCH } from '../../../../protocol/tool-calls/tool-search-call.ts';
 import { modelToolName } from './client-tools.ts';
@@ -122,6 +122,8 @@ function entryReader(toolset: Toolset): (entry: JsonObject) => readonly string[]
     const serving = byType.get(type) ?? namesServing(toolset, type);
     byType.set(type, serving);
     if (serving.length > 0) return serving;
+    // Its calls have no name.
+    if (isComputer(type)) return [COMPUTER_CALL];
     if (type !== 'mcp') return [choiceModelName(entry)].filter((name) => name !== undefined);
     const names = byServer.get(label);
     const name = choiceName(entry) ?? undefined;
