@@ -11,6 +11,7 @@ import { withResponse } from '../../protocol/errors.ts';
 import type { TurnEvent } from '../../protocol/events.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
 import { endedResource } from '../../protocol/responses/resource.ts';
+import { queryPresenter } from '../../protocol/tool-calls/kinds.ts';
 import { mapStream, type PullStream } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
 import type { Encoder } from './encoding/encoder.ts';
@@ -37,7 +38,7 @@ export function createResponse(
   turns: Activity,
 ): Promise<Reply | JsonReply> {
   return withPreparedTurn(request, settings, turns, async (prepared, headers): Promise<Reply | JsonReply> => {
-    const { info, started, presentItem, turn } = prepared;
+    const { info, started, include, turn } = prepared;
     if (info.stream) {
       const { events, encoder } = await openTurn(prepared, request, settings);
       return withHeaders(streamReply(mapStream(events, { map: (batch) => encoder.frames(batch) })), headers);
@@ -45,7 +46,7 @@ export function createResponse(
     const end = await readTurnEnd(runTurn(turn));
     // A turn that failed before any output is answered with its error's status.
     if (end.error && end.output.length === 0) throw turnApiError(end.error);
-    return withHeaders(jsonReply(endedResource(started, end, presentItem)), headers);
+    return withHeaders(jsonReply(endedResource(started, end, queryPresenter(request.query, false, include))), headers);
   });
 }
 

@@ -9,7 +9,6 @@ import { observer } from '../../engine/turn/observe.ts';
 import type { Turn } from '../../engine/turn/run-turn.ts';
 import { attemptReporter, observed } from '../../ports/hooks.ts';
 import { unixSeconds } from '../../protocol/reply.ts';
-import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
 import { noteReporter, requestHeartbeat, requestSilence } from '../endpoint/prepare.ts';
 import { prepareAnswerable } from './pipeline.ts';
@@ -23,8 +22,8 @@ import { turnTools } from './turn/turn-tools.ts';
 
 /** A request that is ready to run. */
 export interface PreparedTurn extends ResponseStart {
-  /** Which fields of an item the client is shown. */
-  readonly presentItem: PresentItem;
+  /** The fields of items that the client asks for. */
+  readonly include: unknown;
   readonly turn: Turn;
   /** Take the client's answers to their calls while they work, and are told of its further input; undefined for a response of one agent. */
   readonly agents?: Pick<ResponseAgents, 'inject' | 'steer'>;
@@ -101,7 +100,7 @@ export async function prepareTurn(
   };
   // The last step that may be refused: an answer counts once.
   if (!resumed) await useAnswers(asked.answers, asked, settings);
-  const shown = { ...start, presentItem: itemPresenter(body.include) };
+  const shown = { ...start, include: body.include };
   if (!first || !agents) return { ...shown, turn };
   return { ...shown, turn: first.join(turn, workspaces), agents };
 }

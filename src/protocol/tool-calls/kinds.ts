@@ -210,10 +210,9 @@ export function itemPresenter(include: unknown, isPage = false): PresentItem {
 }
 
 /**
- * The same from a request's query; SDKs write `include[]`, and not every framework removes the brackets. `ofItself` is the presenter
- * for a query that says nothing, by default one that includes nothing.
+ * The same from a request's query, besides what the body has included; SDKs write `include[]`, and not every framework removes the
+ * brackets.
  */
-export function queryPresenter(query: JsonObject, isPage = false, ofItself?: PresentItem): PresentItem {
-  const included = query.include ?? query['include[]'];
-  return included === undefined && ofItself ? ofItself : itemPresenter(included, isPage);
+export function queryPresenter(query: JsonObject, isPage = false, included: unknown = []): PresentItem {
+  return itemPresenter([included, query.include ?? query['include[]']].flat(), isPage);
 }

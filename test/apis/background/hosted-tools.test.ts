@@ -93,6 +93,28 @@ it.each(stores)('[X-13] who reads the events again says what is included of %s',
   ),
 );
 
+it('[X-13] [B-38] includes what the body and the query of a request ask for, in JSON as in a stream', () =>
+  withTwoProviders(({ tools }) =>
+    withTools({ tools }, async ({ fake, url }) => {
+      for (const background of [false, true]) {
+        fake.reply(calls(...SERVER_CALLS), says('Done.'), calls(...SERVER_CALLS), says('Done.'));
+        const asked = async (stream: boolean): Promise<string> => {
+          const body = { model: 'm', input: 'Go.', include: ['web_search_call.action.sources'], tools: FOUR_TOOLS };
+          const response = await fetch(`${url}/responses?include[]=web_search_call.results`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: JSON.stringify({ ...body, stream, background: background && stream }),
+          });
+          return response.text();
+        };
+        const read = expectWireLaws(readWire(await asked(true)));
+        const whole = JSON.parse(await asked(false));
+        for (const { output } of [read, whole])
+          expect(output[0]).toMatchObject({ action: { sources: expect.anything() }, results: expect.anything() });
+      }
+    }),
+  ));
+
 function idOf([created]: readonly StreamEvent[]): unknown {
   // The cast: it is `response.created`.
   return (created?.response as JsonObject | undefined)?.id;
