@@ -4,6 +4,8 @@ import { fromIndex } from '../../engine/indexing/from-index.ts';
 import type { VectorStores } from '../../engine/indexing/vector-stores.ts';
 import { fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
 import {
+  type FileCounts,
+  type IndexingStatus,
   isStoreExpired,
   type NewVectorFile,
   type StoredVectorStore,
@@ -52,37 +54,40 @@ export class StoreFiles {
    */
   async known(wanted: readonly WantedFile[], store: StoredVectorStore, { param, batch }: Lookup): Promise<NewFiles> {
     const createdAt = Date.now();
-    const files: NewVectorFile[] = [];
-    for (let from = 0; from < wanted.length; from += MAX_PARALLEL) {
-      const found = wanted.slice(from, from + MAX_PARALLEL).map(async (each): Promise<NewVectorFile> => {
-        const { filename } = await this.uploaded(each.id, store.scope, param);
-        const place = { scope: store.scope, store: store.id, ...(batch ? { batch: batch.id } : {}) };
-        return { ...place, ...each, filename, createdAt };
-      });
-      files.push(...(await Promise.all(found)));
-    }
-    const added = await this.changed(files);
+    const files = await mapInParallel(wanted, async (each): Promise<NewVectorFile> => {
+      const { filename } = await this.uploaded(each.id, store.scope, param);
+      const place = { scope: store.scope, store: store.id, ...(batch ? { batch: batch.id } : {}) };
+      return { ...place, ...each, filename, createdAt };
+    });
+    const statuses = await mapInParallel(files, (file) => this.sameFile(file));
+    const added = files.filter((_, at) => statuses[at] === undefined);
+    const shared = files.flatMap(({ id }, at) => (statuses[at] === 'in_progress' ? [id] : []));
     await this.checkQuota(store, added);
-    return { store, files: added, batch: batch && { ...batch, unchanged: files.length - added.length } };
+    const unchanged = files.length - added.length - shared.length;
+    return { store, files: added, batch: batch && { ...batch, unchanged, ...(shared.length > 0 ? { shared } : {}) } };
+  }
+
+  /** The files of the batch by status, those included that are not indexed again for it. */
+  async countBatch({ scope, store, id, unchanged = 0, shared = [] }: VectorBatch): Promise<FileCounts> {
+    const { index } = this.vectorStores;
+    const own = await fromIndex(() => index.countFiles({ scope, id: store }, id));
+    const counts = { ...own, completed: own.completed + unchanged };
+    const files = await mapInParallel(shared, (file) => fromIndex(() => index.getFile({ scope, store, id: file })));
+    for (const file of files) if (file) counts[file.status] += 1;
+    return counts;
   }
 
   /**
-   * Those that are to be indexed: a file never changes, so that one that is there with the same chunks, or waits for them,
-   * keeps them. Only its notes may be others.
+   * The status of the file in the vector store; undefined if it is to be indexed. A file never changes, so that one that is there
+   * with the same chunks, or waits for them, keeps them. Only its notes may be others.
    */
-  private async changed(files: readonly NewVectorFile[]): Promise<readonly NewVectorFile[]> {
+  private async sameFile(file: NewVectorFile): Promise<IndexingStatus | undefined> {
     const { index } = this.vectorStores;
-    const isAdded = async (file: NewVectorFile): Promise<boolean> => {
-      const found = await fromIndex(() => index.getFile(file));
-      if (!found || !hasSameChunks(found, file)) return true;
-      if (!isDeepStrictEqual(found.attributes, file.attributes))
-        await fromIndex(() => index.setAttributes(file, file.attributes));
-      return false;
-    };
-    const areAdded: boolean[] = [];
-    for (let from = 0; from < files.length; from += MAX_PARALLEL)
-      areAdded.push(...(await Promise.all(files.slice(from, from + MAX_PARALLEL).map(isAdded))));
-    return files.filter((_, at) => areAdded[at]);
+    const found = await fromIndex(() => index.getFile(file));
+    if (!found || !hasSameChunks(found, file)) return undefined;
+    if (!isDeepStrictEqual(found.attributes, file.attributes))
+      await fromIndex(() => index.setAttributes(file, file.attributes));
+    return found.status;
   }
 
   private async uploaded(id: string, scope: string, param: string): Promise<StoredFile> {
@@ -116,6 +121,16 @@ export class StoreFiles {
       }
     }
   }
+}
+
+async function mapInParallel<Entry, Result>(
+  entries: readonly Entry[],
+  run: (entry: Entry) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  for (let from = 0; from < entries.length; from += MAX_PARALLEL)
+    results.push(...(await Promise.all(entries.slice(from, from + MAX_PARALLEL).map(run))));
+  return results;
 }
 
 function hasSameChunks({ status, chunking, autoChunking }: VectorFile, file: NewVectorFile): boolean {

@@ -111,10 +111,7 @@ export class FileEndpoints {
   }
 
   private async answerBatch(batch: VectorBatch): Promise<JsonReply> {
-    const { scope, store, id } = batch;
-    const counts = await fromIndex(() => this.index.countFiles({ scope, id: store }, id));
-    const all = { ...counts, completed: counts.completed + (batch.unchanged ?? 0) };
-    return withHeaders(jsonReply(batchResource(batch, all)), POLL_HEADERS);
+    return withHeaders(jsonReply(batchResource(batch, await this.files.countBatch(batch))), POLL_HEADERS);
   }
 
   private async page(request: EndpointRequest, batch: VectorBatch | undefined): Promise<JsonReply> {

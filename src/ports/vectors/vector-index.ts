@@ -184,6 +184,8 @@ export interface VectorBatch extends VectorFileKey {
   readonly createdAt: number;
   /** How many of its files were in the vector store already, and are not indexed again. */
   readonly unchanged?: number | undefined;
+  /** The ids of files that were waiting or being indexed already, as those of another request. */
+  readonly shared?: readonly string[] | undefined;
 }
 
 /** The batches that an index keeps of one vector store, the newest. */

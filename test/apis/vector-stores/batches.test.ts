@@ -1,5 +1,8 @@
 /** Batches of files that are there already: nothing is embedded again, and nothing grows. */
-import { filledStore, startVectorsApp, type VectorsApp } from './vectors-app.ts';
+import type { JsonObject } from '../../../src/protocol/record.ts';
+import { gate } from '../../support/gate.ts';
+import { sendAll } from './embeddings-server.ts';
+import { CATS, filledStore, startVectorsApp, textFile, type VectorsApp } from './vectors-app.ts';
 
 let app: VectorsApp;
 
@@ -40,4 +43,44 @@ it('[G-08] index a file again whose chunks are to be others, and take other attr
     how,
     true,
   ]);
+});
+
+describe('a batch with a file that another one is still indexing', () => {
+  /** A vector store with a file that waits for the embeddings server, which `release` lets answer. */
+  async function waiting() {
+    const { client, embeddings } = app;
+    const held = gate();
+    embeddings.answerWith((asked, res) => void held.opened.then(() => sendAll(asked, res)));
+    const { id: file_id } = await client.files.create({ file: await textFile(CATS), purpose: 'assistants' });
+    const { id: vector_store_id } = await client.vectorStores.create({ name: 'Papers' });
+    const batches = client.vectorStores.fileBatches;
+    const first = await batches.create(vector_store_id, { file_ids: [file_id] });
+    const second = await batches.create(vector_store_id, { file_ids: [file_id] });
+    return {
+      release: held.open,
+      second,
+      file: { file_id, vector_store_id },
+      cancelFirst: () => batches.cancel(first.id, { vector_store_id }),
+      poll: () => batches.poll(vector_store_id, second.id, { pollIntervalMs: 10 }),
+    };
+  }
+  const counts = (of: JsonObject) => ({ in_progress: 0, completed: 0, failed: 0, cancelled: 0, total: 1, ...of });
+
+  it('[G-08] is in progress until that has ended', async () => {
+    const { second, release, poll } = await waiting();
+    expect([second.status, second.file_counts]).toEqual(['in_progress', counts({ in_progress: 1 })]);
+    release();
+    const { status, file_counts } = await poll();
+    expect([status, file_counts]).toEqual(['completed', counts({ completed: 1 })]);
+    expect(app.embeddings.asked).toHaveLength(1);
+  });
+
+  it('[G-08] says that it was cancelled there, and of a file that was removed nothing', async () => {
+    const { cancelFirst, poll, file } = await waiting();
+    await cancelFirst();
+    const { status, file_counts } = await poll();
+    expect([status, file_counts]).toEqual(['cancelled', counts({ cancelled: 1 })]);
+    await app.client.vectorStores.files.delete(file.file_id, file);
+    expect((await poll()).file_counts).toEqual(counts({ total: 0 }));
+  });
 });

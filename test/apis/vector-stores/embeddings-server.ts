@@ -25,7 +25,8 @@ interface Asked {
 
 type Answer = (asked: Asked, res: ServerResponse, req: IncomingMessage) => void;
 
-function sendAll({ input, encoding_format, dimensions }: Asked, res: ServerResponse): void {
+/** Answers with all embeddings. */
+export function sendAll({ input, encoding_format, dimensions }: Asked, res: ServerResponse): void {
   const data = input.map((text, index) => ({
     index,
     embedding: written(embeddingOf(text, dimensions), encoding_format),
