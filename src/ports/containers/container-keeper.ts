@@ -166,7 +166,9 @@ export class ContainerKeeper implements Containers {
       throw new ApiError('file_quota_exceeded', message, { param: 'file' });
     }
     const content = this.bounded(file.content, this.roomIn(files, file.name));
-    const stored = await this.shelf.putFile(key, { ...file, content }, this.limits.bytes);
+    const stored = await this.whileInUse(record, () =>
+      this.shelf.putFile(key, { ...file, content }, this.limits.bytes),
+    );
     await this.touch(record);
     return stored;
   }
@@ -221,8 +223,18 @@ export class ContainerKeeper implements Containers {
   ): Promise<Result & UsedContainer> {
     signal.throwIfAborted();
     this.slots.closed.throwIfAborted();
+    const record = isUntracked(work.key.scope) ? undefined : await this.opened(work, slot);
+    const run = () => this.runIn(slot, work, record, signal);
+    return record ? this.whileInUse(record, run) : run();
+  }
+
+  private async runIn<Result extends Run>(
+    slot: ContainerSlot,
+    work: Work<Result>,
+    record: ContainerRecord | undefined,
+    signal: AbortSignal,
+  ): Promise<Result & UsedContainer> {
     const { key, files } = work;
-    const record = isUntracked(key.scope) ? undefined : await this.opened(work, slot);
     const fresh = !slot.container?.alive;
     const container = await this.liveProcess(slot, record, signal);
     const restored = record ? await this.bringKeptFiles(slot, container, key) : 0;
@@ -434,6 +446,21 @@ export class ContainerKeeper implements Containers {
     this.expiries.delete(storeKey(record));
     this.slots.end(record);
     await this.shelf.clear(record);
+  }
+
+  /** The container does not expire before the work has ended, in whichever process somebody looks. */
+  private async whileInUse<Result>(record: ContainerRecord, work: () => Promise<Result>): Promise<Result> {
+    const note = async () => {
+      // It may have been deleted.
+      const current = await this.shelf.get(record);
+      if (current) await this.touch(current);
+    };
+    const timer = setInterval(() => void note().catch(() => {}), record.expiresAfterMs / 3).unref();
+    try {
+      return await work();
+    } finally {
+      clearInterval(timer);
+    }
   }
 
   private async touch(record: ContainerRecord): Promise<void> {

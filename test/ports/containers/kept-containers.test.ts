@@ -3,6 +3,7 @@ import { jest } from '@jest/globals';
 import { type ContainersOptions, containers } from '../../../src/containers.ts';
 import { type FileStore, type FileUpload, memoryFiles } from '../../../src/files.ts';
 import { StoredShelf } from '../../../src/ports/containers/stored-shelf.ts';
+import { gate } from '../../support/gate.ts';
 import { javascriptRuntime } from '../../tools/code-interpreter/interpreter.ts';
 
 const NEVER = new AbortController().signal;
@@ -75,6 +76,30 @@ function stoppedAfter(store: FileStore, steps: number): FileStore {
     put: (upload: FileUpload) => step(() => store.put(upload)),
     delete: (key: Parameters<FileStore['delete']>[0]) => step(() => store.delete(key)),
   });
+}
+
+/** Containers whose later runs and uploads end when they may, and all that may look at them. */
+function slowSetUp(options: Partial<ContainersOptions>) {
+  const runtime = javascriptRuntime();
+  const { opened, open } = gate();
+  const slow = {
+    ...runtime,
+    async create(...args: Parameters<typeof runtime.create>) {
+      const container = await runtime.create(...args);
+      const run: typeof container.run = async (code, signal) => {
+        if (code.includes('late')) await opened;
+        return container.run(code, signal);
+      };
+      return Object.assign(Object.create(container), { run });
+    },
+  };
+  const made = setUp({ ...options, runtime: slow });
+  async function* after(text: string) {
+    await opened;
+    yield* bytes(text);
+  }
+  const looksAt = () => [made.kept, ...(options.storage ? [setUp(options).kept] : [])];
+  return { ...made, looksAt, finish: { now: open, after } };
 }
 
 describe.each([
@@ -170,6 +195,28 @@ describe.each([
       await kept.close();
     } finally {
       now.mockRestore();
+    }
+  });
+
+  it('[E-01] do not expire while code runs or a file arrives, in whichever process they are looked at', async () => {
+    const { kept, run, names, looksAt, finish } = slowSetUp({ ...storage(), idleMs: 60_000 });
+    await run('cntr_a', "write('a.txt', 'x')");
+    jest.useFakeTimers();
+    try {
+      const key = { scope: 's', id: 'cntr_a' };
+      const running = run('cntr_a', "'late'");
+      const uploading = kept.putFile(key, { name: 'b.txt', source: 'user', content: finish.after('y') });
+      await jest.advanceTimersByTimeAsync(150_000);
+      for (const each of looksAt()) expect(await each.list('s')).toMatchObject([{ status: 'running' }]);
+      finish.now();
+      expect(await running).toMatchObject({ result: 'late', error: undefined });
+      await uploading;
+      expect(await names('cntr_a')).toEqual(['a.txt', 'b.txt']);
+      await jest.advanceTimersByTimeAsync(120_000);
+      expect(await kept.find(key)).toMatchObject({ status: 'expired' });
+    } finally {
+      jest.useRealTimers();
+      await kept.close();
     }
   });
 
