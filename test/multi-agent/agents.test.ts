@@ -442,6 +442,26 @@ describe('what a client sees', () => {
     }
   });
 
+  it('[E-13] begins no agent again for an answer that it has gone on with, or that comes twice', async () => {
+    const asks: Script = ({ messages }) =>
+      messages.some(({ role }) => role === 'tool') ? { text: 'Done.' } : call('ask');
+    const root: Script = (asked, round) =>
+      lastSaid(asked) === 'Thanks.' ? { text: 'Welcome.' } : delegating(asked, round);
+    await withAgents({ [ROOT]: root, [CHILD]: asks }, async (app) => {
+      const thanks = { role: 'user', content: 'Thanks.' };
+      const first = await app.ask({ tools: [ASK] });
+      const asked = first.output.find(({ type }) => type === 'function_call');
+      const answer = { type: 'function_call_output', call_id: asked?.call_id, output: 'forty-two' };
+      const second = await app.ask({ tools: [ASK], previous_response_id: first.id, input: [answer] });
+      expect(answerIn(second.output)).toContain('Done.');
+      const all = [{ role: 'user', content: 'Go.' }, ...first.output, answer, ...second.output, thanks];
+      for (const next of [{ input: all }, { previous_response_id: second.id, input: [answer, thanks] }])
+        expect(inShort((await app.ask({ tools: [ASK], ...next })).output)).toEqual([
+          '/root message final_answer: Welcome.',
+        ]);
+    });
+  });
+
   it('[E-13] gives an agent as much of the conversation as it was to be given', async () => {
     const seen: Record<string, string> = {};
     const looking: Script = (asked) => {

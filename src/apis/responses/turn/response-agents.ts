@@ -8,6 +8,7 @@ import type { CallCount } from '../../../engine/tools/rounds.ts';
 import type { Workspaces } from '../../../engine/tools/workspace.ts';
 import type { Turn } from '../../../engine/turn/run-turn.ts';
 import { ApiError } from '../../../protocol/errors.ts';
+import { responseIdOfItem } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { isRecord, plainText } from '../../../protocol/record.ts';
 import { itemOwners, ROOT_AGENT } from '../../../protocol/tool-calls/conversation/agent-items.ts';
@@ -147,20 +148,34 @@ function approvedByAgent({ answers, conversation }: PreparedRequest): Map<string
   return approved;
 }
 
+/** What an agent asked of the client, and in which response. */
+interface ClientCall {
+  readonly owner: string;
+  readonly response: string | undefined;
+}
+
 /** Those besides the first that waited for what the request brings, and wait for nothing more; and those that still wait. */
 function pausedAgents({ conversation, input }: PreparedRequest) {
   const owners = itemOwners(conversation);
   const brought = new Set<Item>(input);
-  const open = new Map<unknown, string>();
-  const answered = new Set<string>();
+  const open = new Map<unknown, ClientCall>();
+  const answered = new Map<string, ClientCall>();
   for (const [index, item] of conversation.entries()) {
     const owner = owners[index] ?? ROOT_AGENT;
-    const isAnswer = isClientAnswer(item) || item.type === 'mcp_approval_response';
-    if (isAnswer) open.delete(answeredId(item) ?? item.approval_request_id);
-    else if (item.type === 'mcp_approval_request') open.set(item.id, owner);
-    else if (isOpenClientCall(item)) open.set(item.call_id, owner);
-    if (isAnswer && owner !== ROOT_AGENT && brought.has(item)) answered.add(owner);
+    const response = responseIdOfItem(String(item.id));
+    if (isClientAnswer(item) || item.type === 'mcp_approval_response') {
+      const id = answeredId(item) ?? item.approval_request_id;
+      const call = open.get(id);
+      open.delete(id);
+      if (call && owner !== ROOT_AGENT && brought.has(item)) answered.set(owner, call);
+      continue;
+    }
+    // It has gone on since: clients that send the whole conversation send the old answers, too.
+    const isLater = item.phase === 'final_answer' || answered.get(owner)?.response !== response;
+    if (isLater && item.type !== 'agent_message') answered.delete(owner);
+    if (item.type === 'mcp_approval_request') open.set(item.id, { owner, response });
+    else if (isOpenClientCall(item)) open.set(item.call_id, { owner, response });
   }
-  const waiting = new Set(open.values());
-  return { answered: [...answered].filter((owner) => !waiting.has(owner)), waiting };
+  const waiting = new Set([...open.values()].map(({ owner }) => owner));
+  return { answered: [...answered.keys()].filter((owner) => !waiting.has(owner)), waiting };
 }
