@@ -198,21 +198,16 @@ export function callOutput(item: Item): unknown {
 /** Which fields of an item a client is shown. */
 export type PresentItem = (item: Item) => Item;
 
-/** From the client's `include`: outputs of code and results of searches are kept for the model, and may have megabytes. */
-export function itemPresenter(include: unknown, isPage = false): PresentItem {
-  const included = new Set([include].flat());
+/**
+ * From the client's `include`, that of the body besides that of the query: outputs of code and results of searches are kept for the
+ * model, and may have megabytes. SDKs write `include[]`, and not every framework removes the brackets.
+ */
+export function queryPresenter(query: JsonObject, isPage = false, inBody: unknown = []): PresentItem {
+  const included = new Set([inBody, query.include ?? query['include[]']].flat());
   return (item) => {
     // What the model's own server shows, it shows as the client asked.
     if (originOfItem(item.id) !== undefined) return item;
     const has = (field: string) => included.has(`${item.type}.${field}`);
     return toolCallKind(item)?.shown?.(item, { has, isPage }) ?? item;
   };
-}
-
-/**
- * The same from a request's query, besides what the body has included; SDKs write `include[]`, and not every framework removes the
- * brackets.
- */
-export function queryPresenter(query: JsonObject, isPage = false, included: unknown = []): PresentItem {
-  return itemPresenter([included, query.include ?? query['include[]']].flat(), isPage);
 }
