@@ -169,8 +169,8 @@ export class ContainerKeeper implements Containers {
     const stored = await this.whileInUse(record, () =>
       this.shelf.putFile(key, { ...file, content }, this.limits.bytes),
     );
-    await this.touch(record);
-    return stored;
+    if (await this.touchOrClear(record)) return stored;
+    throw containerNotFound(key.id);
   }
 
   async files(key: ContainerKey): Promise<readonly ContainerFile[]> {
@@ -362,9 +362,7 @@ export class ContainerKeeper implements Containers {
         slot.versions.delete(file.name);
       }
     }
-    if (await this.shelf.get(record)) await this.touch(record);
-    // Deleted by its owner while the code ran: nobody will ask for its files.
-    else await this.shelf.clear(record);
+    await this.touchOrClear(record);
     return { written, unkept };
   }
 
@@ -461,6 +459,13 @@ export class ContainerKeeper implements Containers {
     } finally {
       clearInterval(timer);
     }
+  }
+
+  /** The container has been used; false if its owner has deleted it meanwhile: then nobody will ask for its files. */
+  private async touchOrClear(record: ContainerRecord): Promise<boolean> {
+    const isThere = (await this.shelf.get(record)) !== undefined;
+    await (isThere ? this.touch(record) : this.shelf.clear(record));
+    return isThere;
   }
 
   private async touch(record: ContainerRecord): Promise<void> {

@@ -109,7 +109,9 @@ export class StoredShelf implements ContainerShelf {
     const besides = sumFileUsage([...older, ...(await this.listStored(scope, RECORD))]);
     const room = maxBytes + besides.bytes;
     const stored = await this.putStored(scope, { ...about, content, contentType: source, maxBytes: room });
-    await this.deleteStored(older);
+    // Others may have come meanwhile: the newest stays.
+    const same = (await this.listStored(scope, id)).filter(({ filename }) => filename === name);
+    await this.deleteStored(same.slice(0, -1));
     return containerFile(id, stored);
   }
 

@@ -288,6 +288,29 @@ describe.each([
     },
   );
 
+  it('[E-01] keep nothing of an upload into a container which is deleted meanwhile, and say so', async () => {
+    const { kept, finish } = slowSetUp(storage());
+    const key = await kept.create('s', { name: 'n' });
+    const uploading = kept.putFile(key, { name: 'a', source: 'user', content: finish.after('x') });
+    await kept.remove(key);
+    finish.now();
+    await expect(uploading).rejects.toMatchObject({ code: 'container_not_found' });
+    expect(await kept.usage('s')).toEqual({ containers: 0, running: 0, files: 0, bytes: 0 });
+    await kept.close();
+  });
+
+  it('[E-01] keep one of several files of a name that are uploaded at once', async () => {
+    const { kept, finish } = slowSetUp(storage());
+    const key = await kept.create('s', { name: 'n' });
+    const upload = (text: string) => kept.putFile(key, { name: 'a', source: 'user', content: finish.after(text) });
+    const uploading = ['x', 'yy', 'zzz'].map(upload);
+    finish.now();
+    await Promise.all(uploading);
+    const [file, ...others] = await kept.files(key);
+    expect([others, (await kept.usage('s')).bytes]).toEqual([[], file?.bytes]);
+    await kept.close();
+  });
+
   it('[E-01] keep nothing of an upload that breaks off', async () => {
     const { kept, names } = setUp(storage());
     const key = await kept.create('s', { name: 'n' });
