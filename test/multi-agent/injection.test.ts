@@ -119,6 +119,13 @@ describe('response.inject', () => {
         headers as typeof BETA,
       );
     await withAgents({}, (app) => refused(app, {}));
+    await withAgents({}, (app) =>
+      connected(app, async ({ send, next }) => {
+        send({ type: 'response.cancel', response_id: 'resp_1' });
+        const { error } = (await next('error')) as Shown & { error: { message: string } };
+        expect(error.message).toContain("'response.create', 'response.steer' and 'response.inject'");
+      }),
+    );
     await withAgents({}, (app) => refused(app, BETA), { multiAgent: false });
   });
 

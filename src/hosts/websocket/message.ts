@@ -62,7 +62,7 @@ export function readMessage(
     const code = typeof lane === 'string' ? 'invalid_value' : 'invalid_type';
     return badMessage(new ApiError(code, message, { param: 'stream_id' }));
   }
-  if (type !== 'response.create') return { ...badMessage(typeError(type), lane), atOnce: true };
+  if (type !== 'response.create') return { ...badMessage(typeError(type, injects), lane), atOnce: true };
   if (generate !== undefined && generate !== null && typeof generate !== 'boolean') {
     const message = "Invalid type for 'generate': it must be a boolean.";
     return badMessage(new ApiError('invalid_type', message, { param: 'generate' }), lane);
@@ -77,8 +77,11 @@ function badMessage(error: ApiError, lane?: string | null): BadMessage {
 /** Number of characters shown of an unknown type. */
 const MAX_QUOTED_TYPE = 64;
 
-function typeError(type: unknown): ApiError {
-  const supported = "The supported values are 'response.create' and 'response.steer'.";
+function typeError(type: unknown, injects: boolean): ApiError {
+  const types = injects
+    ? "'response.create', 'response.steer' and 'response.inject'"
+    : "'response.create' and 'response.steer'";
+  const supported = `The supported values are ${types}.`;
   if (type === undefined)
     return new ApiError('missing_required_parameter', `Missing required parameter: 'type'. ${supported}`, {
       param: 'type',
