@@ -79,6 +79,20 @@ describe('a computer that the client uses', () => {
     expect(shape(input())).toEqual(['message user', 'computer_call call_1', 'computer_call_output call_1']);
   });
 
+  it('[V-41] [S-14] is in the summary of a conversation, with what it showed', async () => {
+    await start();
+    fake.reply(answering(click('call_1')), answering(textItem(0, 'Bought.')), answering(textItem(0, 'A summary.')));
+    const first = await askForJson(app.url, { tools: [COMPUTER] });
+    const shown = screenshot('call_1');
+    const { id } = await askForJson(app.url, { tools: [COMPUTER], previous_response_id: first.id, input: [shown] });
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify({ model: 'm', previous_response_id: id });
+    await fetch(`${app.url}/responses/compact`, { method: 'POST', headers, body });
+    const summarised = JSON.stringify(input());
+    expect(summarised).toContain('[Used the computer: {\\"type\\":\\"click\\"');
+    expect(summarised).toContain(JSON.stringify({ type: 'input_image', image_url: shown.output.image_url }));
+  });
+
   it('[V-41] [O-08] never has a screenshot without its call where the oldest rounds are left out', async () => {
     await start();
     const message = 'Your input exceeds the context window of this model.';
@@ -122,6 +136,20 @@ describe('a computer that the client uses', () => {
     fake.reply(answering(click('call_1')), DONE);
     const { output } = await askJson(app.url, { tools: [COMPUTER, FUNCTION], tool_choice });
     expect(output).toMatchObject([{ type: 'message' }]);
+  });
+
+  it('[V-41] goes back with its screenshot, also without an id', async () => {
+    await start();
+    const call = {
+      type: 'computer_call',
+      call_id: 'call_1',
+      action: { type: 'screenshot' },
+      pending_safety_checks: [],
+    };
+    const shown = { ...screenshot('call_1'), acknowledged_safety_checks: [CHECK] };
+    await askForJson(app.url, { tools: [COMPUTER], input: [{ role: 'user', content: 'Look.' }, call, shown] });
+    expect(input().slice(1)).toMatchObject([call, shown]);
+    expect(notes).toEqual([]);
   });
 
   it('[V-41] [X-13] is named among what a steer waits for', async () => {

@@ -4,7 +4,13 @@ import { originOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import { imageGenerationCall } from '../../protocol/tool-calls/image-generation-call.ts';
-import { callOutput, isCallOutput, writtenKind } from '../../protocol/tool-calls/kinds.ts';
+import {
+  COMPUTER_CALL,
+  COMPUTER_OUTPUT,
+  callOutput,
+  isCallOutput,
+  writtenKind,
+} from '../../protocol/tool-calls/kinds.ts';
 import { foundText } from '../../protocol/tool-calls/tool-search-call.ts';
 import { readableItems } from '../tools/toolset.ts';
 
@@ -17,6 +23,10 @@ export function toTranscript(items: readonly Item[]): readonly Item[] {
     if (item.type === 'message') return [item];
     if (item.type === 'tool_search_output') return [outputMessage(foundText(item.tools))];
     if (isCallOutput(item)) return [outputMessage(callOutput(item))];
+    if (item.type === COMPUTER_CALL)
+      return [assistantMessage(`[Used the computer: ${JSON.stringify(item.actions ?? item.action)}]`)];
+    if (item.type === COMPUTER_OUTPUT)
+      return [outputMessage(isRecord(item.output) ? [{ ...item.output, type: 'input_image' }] : item.output)];
     if (item.type === imageGenerationCall.type) return [assistantMessage('[Made an image.]')];
     const kind = writtenKind(item);
     const answered = kind?.answered(item, undefined);
