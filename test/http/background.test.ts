@@ -230,6 +230,28 @@ describe('a response in the background', () => {
     await app.router.drain({ timeoutMs: 0 });
   });
 
+  it.each([
+    ['continue', 1, 'completed'],
+    ['fail', 2, 'failed'],
+  ] as const)(
+    '[S-18] ends in the store, too, after an outage at its end, with onStoreError: %s',
+    async (onStoreError, outages, status) => {
+      const store = memoryStore();
+      let left = outages;
+      const replace: ResponseStore['replace'] = async (...change) => {
+        if (left-- > 0) throw new Error('The database restarts.');
+        return store.replace?.(...change) ?? false;
+      };
+      const app = await start([[textStream('Hello')]], {
+        store: { ...store, replace },
+        onStoreError,
+        hooks: { onError() {} },
+      });
+      const { id } = await inBackground(app);
+      expect((await ended(app, id)).status).toBe(status);
+    },
+  );
+
   it('[S-18] [P-10] ends when it is deleted', async () => {
     const app = await start([ENDLESS], { limits: HOUR_LONG_LIMITS });
     const { id } = await inBackground(app);
