@@ -160,6 +160,20 @@ describe('a response in the background', () => {
     expect([next.status, errorIn(parsed(await next.text())).code]).toEqual([400, 'previous_response_not_found']);
   });
 
+  it('[S-18] cannot be continued once it is cancelled, and says why', async () => {
+    const app = await start([ENDLESS]);
+    const { id } = await inBackground(app);
+    await cancelled(app, id);
+    const next = await ask(app.url, { previous_response_id: id });
+    const { code, message, param } = errorIn(parsed(await next.text()));
+    expect([next.status, code, param, message]).toEqual([
+      400,
+      'previous_response_not_found',
+      'previous_response_id',
+      `Previous response with id '${id}' cannot be continued, since its status is 'cancelled'.`,
+    ]);
+  });
+
   it('[F-27] [V-17] is forgotten ten minutes after its end where it is not to be stored, and nothing goes on from it', async () => {
     const store = memoryStore();
     const { script, open } = gated(HELLO, THERE);
