@@ -25,6 +25,7 @@ import {
   isContainerExpired,
   type NewContainer,
   type NewContainerFile,
+  SKILLS_FOLDER,
 } from './container.ts';
 import type { ContainerBounds } from './container-bounds.ts';
 import { containerExpired, containerNotFound } from './container-errors.ts';
@@ -225,7 +226,7 @@ export class ContainerKeeper implements Containers {
     const record = isUntracked(key.scope) ? undefined : await this.opened(work, slot);
     const fresh = !slot.container?.alive;
     const container = await this.liveProcess(slot, record, signal);
-    const restored = record ? await this.bringKeptFiles(slot, container, key) : 0;
+    const restored = record ? await this.bringKeptFiles(slot, container, work) : 0;
     await this.bringFiles(slot, container, record, files);
     const result = await this.watched(work, () => work.start(container));
     const kept = record ? await this.keepFiles(slot, record, result) : { written: [], unkept: [] };
@@ -270,8 +271,21 @@ export class ContainerKeeper implements Containers {
   }
 
   /** The files that clients, other processes and earlier processes have written; returns how many. */
-  private async bringKeptFiles(slot: ContainerSlot, container: CodeContainer, key: ContainerKey): Promise<number> {
-    const kept = await this.shelf.files(key);
+  private async bringKeptFiles(
+    slot: ContainerSlot,
+    container: CodeContainer,
+    { key, files }: Work<Run>,
+  ): Promise<number> {
+    const kept: ContainerFile[] = [];
+    const isReplaced = replacedSkillFiles(files);
+    for (const file of await this.shelf.files(key)) {
+      if (!isReplaced(file)) {
+        kept.push(file);
+        continue;
+      }
+      await this.shelf.deleteFile(key, file);
+      slot.names.delete(file.name);
+    }
     const names = new Set(kept.map(({ name }) => name));
     for (const name of [...slot.versions.keys()].filter((each) => !names.has(each))) {
       // First: what cannot be done, since code has made a folder of that name, fails one run and not all that follow.
@@ -512,4 +526,12 @@ export class ContainerKeeper implements Containers {
       throw error;
     }
   }
+}
+
+/** Tells the files that another version of these skills has left in its folder; what code has written there stays. */
+function replacedSkillFiles(files: readonly CodeFile[]): (file: ContainerFile) => boolean {
+  const names = new Set(files.map(({ name }) => name));
+  const folderOf = (name: string) => name.split('/', 2).join('/');
+  const folders = new Set([...names].filter((name) => name.startsWith(`${SKILLS_FOLDER}/`)).map(folderOf));
+  return ({ name, source }) => source === 'user' && !names.has(name) && folders.has(folderOf(name));
 }

@@ -119,6 +119,31 @@ describe.each([
     }
   });
 
+  it('[E-03] keep of a skill what its version has, and what code has written, in the same process and in the next', async () => {
+    const { kept, run, names } = setUp({ ...storage(), max: 1 });
+    const file = (path: string, text: string) => ({ name: `skills/${path}`, data: Buffer.from(text) });
+    const versions = [
+      [file('maps/SKILL.md', 'one'), file('maps/old.py', '1'), file('mapsets/SKILL.md', 'other')],
+      [file('maps/SKILL.md', 'two')],
+    ];
+    const runWith = (version: number, code = '1') =>
+      kept.run({ scope: 's', id: 'cntr_a' }, code, versions[version] ?? [], NEVER);
+    const OTHERS = ['skills/maps/notes.txt', 'skills/mapsets/SKILL.md'];
+    await runWith(0, "write('skills/maps/notes.txt', 'x')");
+    for (const begin of [() => {}, () => run('cntr_b', '1')]) {
+      await begin();
+      await runWith(1);
+      expect((await names('cntr_a')).toSorted()).toEqual(['skills/maps/SKILL.md', ...OTHERS]);
+      const { error } = await runWith(1, "read('skills/maps/old.py')");
+      expect(error).toBeDefined();
+      await begin();
+      expect(await runWith(0, "read('skills/maps/SKILL.md') + read('skills/maps/old.py')")).toMatchObject({
+        result: 'one1',
+      });
+    }
+    await kept.close();
+  });
+
   it('[E-01] give a process that begins anew the files of the one that made way', async () => {
     const { kept, run } = setUp({ ...storage(), max: 1 });
     await run('cntr_a', "write('a.txt', 'kept'); x = 1");
