@@ -2,6 +2,7 @@
 import { jest } from '@jest/globals';
 import { type ContainersOptions, containers } from '../../../src/containers.ts';
 import { type FileStore, type FileUpload, memoryFiles } from '../../../src/files.ts';
+import type { ContainerRecord } from '../../../src/ports/containers/container.ts';
 import { StoredShelf } from '../../../src/ports/containers/stored-shelf.ts';
 import { javascriptRuntime } from '../../tools/code-interpreter/interpreter.ts';
 
@@ -45,6 +46,33 @@ describe('a container in a store of files', () => {
   );
 });
 
+it.each([1, 2, 3, 4])(
+  '[E-01] a container is always there while two processes change its terms, one of them between the steps of the other: %i',
+  async (steps) => {
+    const storage = memoryFiles();
+    const { kept } = setUp({ storage });
+    const { id } = await kept.create('s', { name: 'n' });
+    const shelf = new StoredShelf(storage);
+    const record = (await shelf.get({ scope: 's', id })) as ContainerRecord;
+    const { store, goOn, stopped } = pausedAfter(storage, steps - 1);
+    const slow = new StoredShelf(store).change({ ...record, name: 'slow' });
+    await stopped;
+    const watched = watchedBy(storage, async () => {
+      const [found, listed] = [await shelf.get(record), await shelf.list('s')];
+      if (!found || listed.length !== 1) throw new Error('It is not there.');
+    });
+    await new StoredShelf(watched).change({ ...record, name: 'fast' });
+    goOn();
+    await slow;
+    const names = (await shelf.list('s')).map(({ name }) => name);
+    expect([names.length, (await shelf.get(record))?.name]).toEqual([1, names[0]]);
+    await shelf.delete(record);
+    expect(await storage.usage('s')).toEqual({ files: 0, bytes: 0 });
+    expect(await shelf.list('s')).toEqual([]);
+    await kept.close();
+  },
+);
+
 it('[E-03] a container that begins anew with the files of a skill lists its files as often for many as for few', async () => {
   const counts: number[] = [];
   for (const count of [2, 20]) {
@@ -63,6 +91,41 @@ it('[E-03] a container that begins anew with the files of a skill lists its file
   }
   expect(counts[1]).toBe(counts[0]);
 });
+
+/** Calls this after each put and delete. */
+function watchedBy(store: FileStore, look: () => Promise<void>): FileStore {
+  const after = async <Result>(run: () => Result) => {
+    const result = await run();
+    await look();
+    return result;
+  };
+  return Object.assign(Object.create(store), {
+    put: (upload: FileUpload) => after(() => store.put(upload)),
+    delete: (key: Parameters<FileStore['delete']>[0]) => after(() => store.delete(key)),
+  });
+}
+
+/** Puts and deletes so many times, and then waits until it may go on. */
+function pausedAfter(store: FileStore, steps: number) {
+  let [done, goOn, stop] = [0, () => {}, () => {}];
+  const open = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const stopped = new Promise<void>((resolve) => {
+    stop = resolve;
+  });
+  const step = async <Result>(run: () => Result) => {
+    done += 1;
+    if (done > steps) stop();
+    if (done > steps) await open;
+    return run();
+  };
+  const paused: FileStore = Object.assign(Object.create(store), {
+    put: (upload: FileUpload) => step(() => store.put(upload)),
+    delete: (key: Parameters<FileStore['delete']>[0]) => step(() => store.delete(key)),
+  });
+  return { store: paused, goOn, stopped };
+}
 
 /** Puts and deletes so many times, and then never answers, as a process that is gone. */
 function stoppedAfter(store: FileStore, steps: number): FileStore {
