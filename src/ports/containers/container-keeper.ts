@@ -14,6 +14,7 @@ import type {
   CodeRuntime,
   CommandRun,
   ContainerCommand,
+  ContainerTerms,
 } from '../hosted-tools/code-runtime.ts';
 import { isUntracked, limitScope, requireTenant } from '../scope.ts';
 import { storeKey } from '../store.ts';
@@ -224,8 +225,11 @@ export class ContainerKeeper implements Containers {
     this.slots.closed.throwIfAborted();
     const { key, files } = work;
     const record = isUntracked(key.scope) ? undefined : await this.opened(work, slot);
+    const terms = record && runtimeTerms(this.runtime, record);
+    // Each request says anew what the container that it continues may reach, and another process may have run one since.
+    if (!isDeepStrictEqual(slot.terms, terms)) await slot.container?.close();
     const fresh = !slot.container?.alive;
-    const container = await this.liveProcess(slot, record, signal);
+    const container = await this.liveProcess(slot, terms, signal);
     const restored = record ? await this.bringKeptFiles(slot, container, work) : 0;
     await this.bringFiles(slot, container, record, files);
     const result = await this.watched(work, () => work.start(container));
@@ -241,8 +245,6 @@ export class ContainerKeeper implements Containers {
       await this.touch(record);
       const { networkPolicy = record.networkPolicy } = wanted;
       if (isDeepStrictEqual(networkPolicy, record.networkPolicy)) return record;
-      // Each request says anew what the container that it continues may reach.
-      await slot.container?.close();
       const changed = { ...record, networkPolicy };
       await this.shelf.change(changed);
       return changed;
@@ -257,13 +259,13 @@ export class ContainerKeeper implements Containers {
 
   private async liveProcess(
     slot: ContainerSlot,
-    record: ContainerRecord | undefined,
+    terms: ContainerTerms | undefined,
     signal: AbortSignal,
   ): Promise<CodeContainer> {
     if (slot.container?.alive) return slot.container;
     slot.names.clear();
     slot.versions.clear();
-    const terms = record && runtimeTerms(this.runtime, record);
+    slot.terms = terms;
     slot.container = await this.runtime.create(signal, limitScope(slot.scope), terms);
     if (this.slots.closed.aborted) await slot.container.close();
     this.slots.closed.throwIfAborted();

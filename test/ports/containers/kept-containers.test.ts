@@ -404,6 +404,29 @@ describe('containers in a store of files', () => {
   });
 });
 
+it('[E-01] code runs with the terms of its request, also where another process has changed them since', async () => {
+  const storage = memoryFiles();
+  const process = () => {
+    const made: unknown[] = [];
+    const plain = javascriptRuntime();
+    const create: typeof plain.create = (signal, tenant, terms) => {
+      made.push(terms?.allowedDomains);
+      return plain.create(signal, tenant, terms);
+    };
+    return { made, ...setUp({ storage, runtime: { ...plain, create, keepsTerms: ['allowedDomains'] } }) };
+  };
+  const [one, two] = [process(), process()];
+  const open = { networkPolicy: { type: 'allowlist', allowedDomains: ['a.example'] } } as const;
+  const closed = { networkPolicy: { type: 'disabled' } } as const;
+  const run = ({ kept }: typeof one, wanted: typeof open | typeof closed) =>
+    kept.run({ scope: 's', id: 'cntr_a' }, '1', [], NEVER, wanted);
+  await run(one, open);
+  await run(two, closed);
+  const again = await run(one, closed);
+  expect([one.made, two.made, again.fresh]).toEqual([[['a.example'], undefined], [undefined], true]);
+  await Promise.all([one.kept.close(), two.kept.close()]);
+});
+
 describe('containers in memory', () => {
   it('[E-01] stay within their bytes, whoever asks for more: what is idle for longest makes way', async () => {
     const { kept, run, names } = setUp({ quota: { memoryBytes: 1000, memoryContainers: 3 } });
