@@ -160,6 +160,20 @@ describe('a response in the background', () => {
     expect([next.status, errorIn(parsed(await next.text())).code]).toEqual([400, 'previous_response_not_found']);
   });
 
+  it('[S-18] cannot be continued once it is cancelled, and says why', async () => {
+    const app = await start([ENDLESS]);
+    const { id } = await inBackground(app);
+    await cancelled(app, id);
+    const next = await ask(app.url, { previous_response_id: id });
+    const { code, message, param } = errorIn(parsed(await next.text()));
+    expect([next.status, code, param, message]).toEqual([
+      400,
+      'previous_response_not_found',
+      'previous_response_id',
+      `Previous response with id '${id}' cannot be continued, since its status is 'cancelled'.`,
+    ]);
+  });
+
   it('[F-27] [V-17] is forgotten ten minutes after its end where it is not to be stored, and nothing goes on from it', async () => {
     const store = memoryStore();
     const { script, open } = gated(HELLO, THERE);
@@ -229,6 +243,28 @@ describe('a response in the background', () => {
     expect([answer.status, errorIn(parsed(await answer.text())).code]).toEqual([500, 'store_error']);
     await app.router.drain({ timeoutMs: 0 });
   });
+
+  it.each([
+    ['continue', 1, 'completed'],
+    ['fail', 2, 'failed'],
+  ] as const)(
+    '[S-18] ends in the store, too, after an outage at its end, with onStoreError: %s',
+    async (onStoreError, outages, status) => {
+      const store = memoryStore();
+      let left = outages;
+      const replace: ResponseStore['replace'] = async (...change) => {
+        if (left-- > 0) throw new Error('The database restarts.');
+        return store.replace?.(...change) ?? false;
+      };
+      const app = await start([[textStream('Hello')]], {
+        store: { ...store, replace },
+        onStoreError,
+        hooks: { onError() {} },
+      });
+      const { id } = await inBackground(app);
+      expect((await ended(app, id)).status).toBe(status);
+    },
+  );
 
   it('[S-18] [P-10] ends when it is deleted', async () => {
     const app = await start([ENDLESS], { limits: HOUR_LONG_LIMITS });

@@ -185,6 +185,24 @@ describe('a store that fails', () => {
     },
   );
 
+  it.each([
+    ['fail', 0],
+    ['continue', 2],
+  ] as const)(
+    '[P-12] adds what it cannot store to no conversation, unless the host wants it: %s',
+    async (onStoreError, added) => {
+      await start({ store: failingStore('put'), onStoreError, hooks });
+      const post = async (path: string, body: object) => {
+        const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+        return parsed(await (await fetch(`${app.url}${path}`, init)).text());
+      };
+      const { id } = await post('/conversations', {});
+      await (await ask(app.url, { conversation: id })).text();
+      const { data } = parsed(await (await fetch(`${app.url}/conversations/${id}/items`)).text());
+      expect([(data as unknown[]).length, reported]).toEqual([added, [CAUSE]]);
+    },
+  );
+
   it.each<[string, keyof ResponseStore, (url: string) => Promise<Response>]>([
     ['continue', 'get', (url) => ask(url, { previous_response_id: `resp_${'0'.repeat(32)}` })],
     ['retrieve', 'get', (url) => fetch(`${url}/responses/resp_x`)],

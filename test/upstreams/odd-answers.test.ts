@@ -133,21 +133,29 @@ function readEvents(events: readonly ModelEvent[]) {
 describe('an answer of Chat Completions', () => {
   /** What is read of one whole answer with this choice. */
   function readAnswer(choice: object, usage?: object) {
+    return readChunks({ choices: [{ finish_reason: 'stop', ...choice }], usage });
+  }
+
+  function readChunks(...chunks: readonly object[]) {
     const notes: string[] = [];
     const decoder = new ChatDecoder({ note: ({ message }) => void notes.push(message) });
     const events: ModelEvent[] = [];
-    decoder.take({ choices: [{ finish_reason: 'stop', ...choice }], usage }, events);
+    for (const chunk of chunks) decoder.take(chunk, events);
     decoder.end(events, true);
     return { notes, ...readEvents(events) };
   }
 
-  it.each(['0', null, 'first'])('[V-11] is read where its choice has no number: %j', (index) => {
+  it.each(['0', null, 'first', 1, 7])('[V-11] is read where its only choice is not number 0: %j', (index) => {
     expect(readAnswer({ index, message: { content: 'Hi.' } }).text).toBe('Hi.');
   });
 
   it('[V-18] leaves a note of a choice that nobody has asked for', () => {
-    const { text, notes } = readAnswer({ index: 1, message: { content: 'Hi.' } });
-    expect([text, notes]).toEqual(['', ['The model server sent fields that nothing here reads: choices[1].']]);
+    const { text, notes } = readChunks(
+      { choices: [{ index: 0, delta: { content: 'Hi.' } }] },
+      { choices: [{ index: 1, delta: { content: 'Hello.' } }] },
+      { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] },
+    );
+    expect([text, notes]).toEqual(['Hi.', ['The model server sent fields that nothing here reads: choices[1].']]);
   });
 
   it.each(['message', 'delta'])('[V-04] fails with the error of its choice, in its %s', (place) => {

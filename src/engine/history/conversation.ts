@@ -116,6 +116,12 @@ export async function withdrawTurn(store: ResponseStore, stored: Withdrawn): Pro
   await fromStore(() => store.conversations?.append(key, [], { turn }));
 }
 
+/** Takes back the items that a turn has added which no other process may run: nothing is remembered of it. */
+export async function removeItems(store: ResponseStore, key: ResponseKey, items: readonly Item[]): Promise<void> {
+  for (const { id } of items)
+    if (typeof id === 'string') await fromStore(() => store.conversations?.removeItem(key, id));
+}
+
 type Withdrawn = Pick<StoredResponse, 'scope' | 'id' | 'resource' | 'version'>;
 
 /** Replaces the metadata of an existing conversation. Throws `conversation_not_found`. */

@@ -53,17 +53,17 @@ async function loadTurns(
   { historyTurns, historyBytes }: HistoryLimits,
 ): Promise<History> {
   const param = 'previous_response_id';
-  const notFound = () =>
-    new ApiError('previous_response_not_found', `Previous response with id ${quoteId(previousId)} not found.`, {
-      param,
-    });
-  if (!isResponseId(previousId)) throw notFound();
+  const refusal = (why: string) =>
+    new ApiError('previous_response_not_found', `Previous response with id ${quoteId(previousId)} ${why}.`, { param });
+  if (!isResponseId(previousId)) throw refusal('not found');
   // One more than allowed distinguishes a chain at the limit from one past it.
   const key = { scope, id: previousId };
   const load = () => loadChain(store, key, historyTurns + 1, historyBytes);
   const chain = await fromStore(() => load().catch(bytesRefusal(historyBytes, param)));
   const [previous] = chain;
-  if (!previous || isUnstored(previous) || hasFailed(previous)) throw notFound();
+  if (!previous || isUnstored(previous)) throw refusal('not found');
+  // Its turn is not whole: calls in it may have no results. Clients know the code, and send the conversation itself.
+  if (hasFailed(previous)) throw refusal(`cannot be continued, since its status is '${previous.resource.status}'`);
   if (isRunning(previous)) {
     const message = `Previous response with id ${quoteId(previousId)} is still in progress.`;
     throw new ApiError('response_in_progress', message, { param });

@@ -1,5 +1,6 @@
 /** Keeps a finished turn, and gives it back as the client knows it. */
 
+import { setTimeout as pause } from 'node:timers/promises';
 import type { ReportInfo } from '../../ports/hooks.ts';
 import {
   fromStore,
@@ -51,6 +52,9 @@ export class TurnOverruled extends Error {
   }
 }
 
+/** Milliseconds before each further attempt to store the end of a response: until then its clients see it running. */
+const PAUSES_MS = [250, 1000, 4000];
+
 /**
  * Replaces the response in progress by the finished turn, as `keepTurn` does. Throws `TurnOverruled` if it is no longer
  * in progress: another node or another request has ended it first. A turn with a version is ended only in that version.
@@ -62,10 +66,18 @@ export async function storeTurnEnd(
   about: ReportInfo,
 ): Promise<void> {
   const { store } = settings;
+  const end = () => toStoredTurn(turn, ended);
   let ending: Ending | undefined;
   await runStoreWrite(
     async () => {
-      ending = await endRunning(store, turn, () => toStoredTurn(turn, ended), turn.version);
+      // A failure that is thrown has others who end the response.
+      const pauses = settings.onStoreError === 'fail' ? [] : PAUSES_MS;
+      for (const pauseMs of pauses) {
+        ending = await endRunning(store, turn, end, turn.version).catch(() => undefined);
+        if (ending) return;
+        await pause(pauseMs);
+      }
+      ending = await endRunning(store, turn, end, turn.version);
     },
     settings,
     about,

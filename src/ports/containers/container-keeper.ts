@@ -14,6 +14,7 @@ import type {
   CodeRuntime,
   CommandRun,
   ContainerCommand,
+  ContainerTerms,
 } from '../hosted-tools/code-runtime.ts';
 import { isUntracked, limitScope, requireTenant } from '../scope.ts';
 import { storeKey } from '../store.ts';
@@ -25,6 +26,7 @@ import {
   isContainerExpired,
   type NewContainer,
   type NewContainerFile,
+  SKILLS_FOLDER,
 } from './container.ts';
 import type { ContainerBounds } from './container-bounds.ts';
 import { containerExpired, containerNotFound } from './container-errors.ts';
@@ -235,9 +237,12 @@ export class ContainerKeeper implements Containers {
     signal: AbortSignal,
   ): Promise<Result & UsedContainer> {
     const { key, files } = work;
+    const terms = record && runtimeTerms(this.runtime, record);
+    // Each request says anew what the container that it continues may reach, and another process may have run one since.
+    if (!isDeepStrictEqual(slot.terms, terms)) await slot.container?.close();
     const fresh = !slot.container?.alive;
-    const container = await this.liveProcess(slot, record, signal);
-    const restored = record ? await this.bringKeptFiles(slot, container, key) : 0;
+    const container = await this.liveProcess(slot, terms, signal);
+    const restored = record ? await this.bringKeptFiles(slot, container, work) : 0;
     await this.bringFiles(slot, container, record, files);
     const result = await this.watched(work, () => work.start(container));
     const kept = record ? await this.keepFiles(slot, record, result) : { written: [], unkept: [] };
@@ -252,8 +257,6 @@ export class ContainerKeeper implements Containers {
       await this.touch(record);
       const { networkPolicy = record.networkPolicy } = wanted;
       if (isDeepStrictEqual(networkPolicy, record.networkPolicy)) return record;
-      // Each request says anew what the container that it continues may reach.
-      await slot.container?.close();
       const changed = { ...record, networkPolicy };
       await this.shelf.change(changed);
       return changed;
@@ -268,13 +271,13 @@ export class ContainerKeeper implements Containers {
 
   private async liveProcess(
     slot: ContainerSlot,
-    record: ContainerRecord | undefined,
+    terms: ContainerTerms | undefined,
     signal: AbortSignal,
   ): Promise<CodeContainer> {
     if (slot.container?.alive) return slot.container;
     slot.names.clear();
     slot.versions.clear();
-    const terms = record && runtimeTerms(this.runtime, record);
+    slot.terms = terms;
     slot.container = await this.runtime.create(signal, limitScope(slot.scope), terms);
     if (this.slots.closed.aborted) await slot.container.close();
     this.slots.closed.throwIfAborted();
@@ -282,8 +285,21 @@ export class ContainerKeeper implements Containers {
   }
 
   /** The files that clients, other processes and earlier processes have written; returns how many. */
-  private async bringKeptFiles(slot: ContainerSlot, container: CodeContainer, key: ContainerKey): Promise<number> {
-    const kept = await this.shelf.files(key);
+  private async bringKeptFiles(
+    slot: ContainerSlot,
+    container: CodeContainer,
+    { key, files }: Work<Run>,
+  ): Promise<number> {
+    const kept: ContainerFile[] = [];
+    const isReplaced = replacedSkillFiles(files);
+    for (const file of await this.shelf.files(key)) {
+      if (!isReplaced(file)) {
+        kept.push(file);
+        continue;
+      }
+      await this.shelf.deleteFile(key, file);
+      slot.names.delete(file.name);
+    }
     const names = new Set(kept.map(({ name }) => name));
     for (const name of [...slot.versions.keys()].filter((each) => !names.has(each))) {
       // First: what cannot be done, since code has made a folder of that name, fails one run and not all that follow.
@@ -544,4 +560,12 @@ export class ContainerKeeper implements Containers {
       throw error;
     }
   }
+}
+
+/** Tells the files that another version of these skills has left in its folder; what code has written there stays. */
+function replacedSkillFiles(files: readonly CodeFile[]): (file: ContainerFile) => boolean {
+  const names = new Set(files.map(({ name }) => name));
+  const folderOf = (name: string) => name.split('/', 2).join('/');
+  const folders = new Set([...names].filter((name) => name.startsWith(`${SKILLS_FOLDER}/`)).map(folderOf));
+  return ({ name, source }) => source === 'user' && !names.has(name) && folders.has(folderOf(name));
 }

@@ -1,6 +1,6 @@
 /** The slots of kept containers: assigns them, evicts idle ones, and queues callers, tenants in turn. */
 
-import type { CodeContainer } from '../hosted-tools/code-runtime.ts';
+import type { CodeContainer, ContainerTerms } from '../hosted-tools/code-runtime.ts';
 import type { Linked } from '../queues/line.ts';
 import { serialQueue } from '../queues/serial-queue.ts';
 import { TurnQueue } from '../queues/turn-queue.ts';
@@ -19,6 +19,8 @@ export interface ContainerSlot {
   /** The kept files that are in the process, with the version of each. */
   readonly versions: Map<string, string>;
   container: CodeContainer | undefined;
+  /** What the container was made with. */
+  terms: ContainerTerms | undefined;
 }
 
 /** How long slots are kept, and how many. */
@@ -216,6 +218,7 @@ function emptySlot(name: string, scope: string): UsedSlot {
     names: new Map(),
     versions: new Map(),
     container: undefined,
+    terms: undefined,
     runs: 0,
     expiry: undefined,
   };

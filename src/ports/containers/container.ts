@@ -79,6 +79,8 @@ export interface NewContainerFile extends Pick<ContainerFile, 'name' | 'source'>
 
 /** The working directory of every container: models have learnt to write here. */
 export const CONTAINER_FOLDER = '/mnt/data';
+/** The folder of skills below it, in which each has one of its own. */
+export const SKILLS_FOLDER = 'skills';
 
 const ID_DIGITS = 32;
 

@@ -50,22 +50,24 @@ export class StoredShelf implements ContainerShelf {
     await this.putRecord(record, recordKey(record));
   }
 
-  /** A stored file cannot be replaced in one step: meanwhile, and after a crash, the spare is the record. */
+  /**
+   * A stored file cannot be replaced in one step: meanwhile, and after a crash, a spare is the record. Each change has its own,
+   * which no other one deletes: otherwise there could be none for a moment, and the container would begin anew.
+   */
   async change(record: ContainerRecord): Promise<void> {
-    const [key, spare] = [recordKey(record), recordKey(record, 'spare record')];
-    if (await fromFiles(() => this.store.get(key))) {
-      await fromFiles(() => this.store.delete(spare));
-      await this.putRecord(record, spare);
-      await fromFiles(() => this.store.delete(key));
-    }
-    await this.putRecord(record, key);
+    const key = recordKey(record);
+    const spare = { ...key, id: newObjectId('file') };
+    await this.putRecord(record, spare);
+    await fromFiles(() => this.store.delete(key));
+    await this.putRecord(record, key).catch(async (error: unknown) => {
+      // Another process has changed it at the same time, and either may be the later one.
+      if (!(await fromFiles(() => this.store.get(key)))) throw error;
+    });
     await fromFiles(() => this.store.delete(spare));
   }
 
   async get(key: ContainerKey): Promise<ContainerRecord | undefined> {
-    const stored =
-      (await fromFiles(() => this.store.get(recordKey(key)))) ??
-      (await fromFiles(() => this.store.get(recordKey(key, 'spare record'))));
+    const stored = (await fromFiles(() => this.store.get(recordKey(key)))) ?? (await this.records(key)).at(-1);
     if (!stored) return undefined;
     const activity = await this.listStored(key.scope, ACTIVITY);
     return this.readRecord(key.scope, stored, activity);
@@ -75,6 +77,8 @@ export class StoredShelf implements ContainerShelf {
     const records = await this.listStored(scope, RECORD);
     const activity = records.length === 0 ? [] : await this.listStored(scope, ACTIVITY);
     const unique = new Map(records.map((stored) => [stored.filename, stored]));
+    for (const stored of records)
+      if (stored.id === recordKey({ scope, id: stored.filename }).id) unique.set(stored.filename, stored);
     const read = await Promise.all([...unique.values()].map((stored) => this.readRecord(scope, stored, activity)));
     return read.filter((record) => record !== undefined);
   }
@@ -92,8 +96,7 @@ export class StoredShelf implements ContainerShelf {
     await this.clear(key);
     const activity = await this.listStored(scope, ACTIVITY);
     await this.deleteStored(activity.filter(({ filename }) => filename === id));
-    await fromFiles(() => this.store.delete(recordKey(key, 'spare record')));
-    return fromFiles(() => this.store.delete(recordKey(key)));
+    return this.deleteStored(await this.records(key));
   }
 
   async putFile(
@@ -158,6 +161,11 @@ export class StoredShelf implements ContainerShelf {
     });
   }
 
+  /** The container's record, and the spares of changes that run or have broken off. */
+  private async records({ scope, id }: ContainerKey): Promise<readonly StoredFile[]> {
+    return (await this.listStored(scope, RECORD)).filter(({ filename }) => filename === id);
+  }
+
   /** Oldest first. */
   private async listStored(scope: string, purpose: string): Promise<readonly StoredFile[]> {
     const query = { limit: MAX_LISTED, order: 'asc', purpose } as const;
@@ -213,8 +221,8 @@ function shelfScope(scope: string): string {
 
 const ID_DIGITS = 32;
 
-function recordKey({ scope, id }: ContainerKey, what: 'record' | 'spare record' = 'record'): ContainerKey {
-  const digits = hash('sha256', `${what} of ${id}`).slice(0, ID_DIGITS);
+function recordKey({ scope, id }: ContainerKey): ContainerKey {
+  const digits = hash('sha256', `record of ${id}`).slice(0, ID_DIGITS);
   return { scope: shelfScope(scope), id: `file-${digits}` };
 }
 

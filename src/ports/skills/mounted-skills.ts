@@ -3,7 +3,7 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { invalidField, refuseLong } from '../../protocol/responses/invalid.ts';
-import { CONTAINER_FOLDER } from '../containers/container.ts';
+import { CONTAINER_FOLDER, SKILLS_FOLDER } from '../containers/container.ts';
 import type { CodeFile } from '../hosted-tools/code-runtime.ts';
 import type { Skill, SkillSource } from './skill-source.ts';
 
@@ -16,7 +16,6 @@ export interface MountedSkill {
 }
 
 const MAX_SKILLS = 16;
-const FOLDER = 'skills';
 
 /** In OpenAI's words; `param` is their place. Throws an `ApiError` for a skill that the tenant does not have, or that is none. */
 export async function mountedSkills(
@@ -35,7 +34,7 @@ export async function mountedSkills(
   for (const [index, entry] of skills.entries()) {
     // The cast: without a source there are none.
     const skill = await readSkill(entry, source as SkillSource, scope, `${param}[${index}]`);
-    const folder = `${FOLDER}/${freeName(skill.name, taken)}`;
+    const folder = `${SKILLS_FOLDER}/${freeName(skill.name, taken)}`;
     mounted.push({
       about: { name: skill.name, description: skill.description, path: `${CONTAINER_FOLDER}/${folder}` },
       files: skill.files.map(({ path, data }) => ({ name: `${folder}/${path}`, data })),

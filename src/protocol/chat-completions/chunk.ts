@@ -7,14 +7,19 @@ export function choiceIndex({ index }: JsonObject): number {
   return Number(plainText(index)) || 0;
 }
 
-/** Whether it is the choice that is asked for, and not a further one of a client's `n`. */
-export function isFirstChoice(choice: unknown): choice is JsonObject {
-  return isRecord(choice) && choiceIndex(choice) === 0;
+/** The choice of this number. */
+export function choiceNumbered({ choices }: JsonObject, number: number): JsonObject | undefined {
+  return Array.isArray(choices)
+    ? choices.find((choice): choice is JsonObject => isRecord(choice) && choiceIndex(choice) === number)
+    : undefined;
 }
 
-/** That choice of a chunk, or of a whole answer. */
-export function firstChoice({ choices }: JsonObject): JsonObject | undefined {
-  return Array.isArray(choices) ? choices.find(isFirstChoice) : undefined;
+/**
+ * The choice that is the answer, of the first chunk that has one or of a whole answer: number 0, and not a further one of a
+ * client's `n`. Some servers begin to count at 1.
+ */
+export function firstChoice(chunk: JsonObject): JsonObject | undefined {
+  return choiceNumbered(chunk, 0) ?? (Array.isArray(chunk.choices) ? chunk.choices.find(isRecord) : undefined);
 }
 
 /** The content of a chunk with a single delta. */

@@ -8,7 +8,7 @@ import { toPrintable } from '../printable.ts';
 import { isRecord, type JsonObject, recordsIn } from '../record.ts';
 import { errorInBody, secondAnswerError } from '../upstream-errors/upstream-error.ts';
 import { AnswerState, type KnownCall } from './answer-state.ts';
-import { firstChoice, isForeignRole, type PlainDelta } from './chunk.ts';
+import { choiceIndex, choiceNumbered, firstChoice, isForeignRole, type PlainDelta } from './chunk.ts';
 import { Citations } from './citations.ts';
 import { ContentFilters } from './content-filters.ts';
 import { ExecutedTools } from './executed-tools.ts';
@@ -43,6 +43,8 @@ interface ChatDecoderOptions {
 export class ChatDecoder {
   /** Whether anything of a Chat Completions answer, or an error, has come. */
   answered = false;
+  /** The number of the choice that is read; undefined before one has come. */
+  choice: number | undefined = undefined;
   /** Where the reasoning stood, if there was any. */
   reasoningField: ReasoningField | undefined = undefined;
   private readonly tags: ThinkTags | undefined;
@@ -88,15 +90,19 @@ export class ChatDecoder {
     this.seeEntry = seeEntry ?? ((call, entry) => this.takeEntry(call, entry));
   }
 
-  /** Adds what the chunk holds to `events`; throws `ApiError` where it carries an error. */
-  take(chunk: unknown, events: ModelEvent[]): void {
+  /**
+   * Adds what the chunk holds to `events`, and returns the choice in it that was read; throws `ApiError` where it carries an
+   * error.
+   */
+  take(chunk: unknown, events: ModelEvent[]): JsonObject | undefined {
     if (!isRecord(chunk)) throw new ApiError('upstream_error', 'The model server sent a chunk that is not an object.');
     this.takeInfo(chunk);
     this.takeUsage(chunk, events);
     const error = errorInBody(chunk);
     this.answered ||= Array.isArray(chunk.choices) || error !== undefined;
     if (error) throw error;
-    const choice = firstChoice(chunk);
+    const choice = this.choice === undefined ? firstChoice(chunk) : choiceNumbered(chunk, this.choice);
+    if (choice) this.choice ??= choiceIndex(choice);
     if (!choice && Array.isArray(chunk.choices) && chunk.choices.length > 0) this.unread.add('choices[1]');
     const delta = !choice || this.hasDelta ? choice?.delta : firstDelta(choice);
     if (this.note) this.unread.look(chunk, choice, delta);
@@ -105,13 +111,14 @@ export class ChatDecoder {
       this.filters ??= new ContentFilters();
       this.filters.take(chunk, choice);
     }
-    if (!choice) return;
+    if (!choice) return undefined;
     if (chunk.id !== this.id) this.takeId(chunk.id, delta);
     if (isRecord(delta)) this.takeDelta(delta, choice, events);
     this.hasDelta = true;
     // The finish is emitted at the end of the stream: some upstreams repeat it, or write on after it.
     if (choice.finish_reason) this.finish = choice.finish_reason;
     if (typeof choice.stop_reason === 'string') this.stopSequence = choice.stop_reason;
+    return choice;
   }
 
   /** The same for a chunk that holds this and nothing else. */

@@ -100,9 +100,9 @@ export class AnswerDecoding extends BatchReader<ChatBatch> {
     if (!this.decoder.answered) this.first ||= data.slice(0, MAX_FIRST_LENGTH);
     const chunk = parseJson(data);
     rememberArguments(chunk, data);
-    this.decoder.take(chunk, events);
+    const choice = this.decoder.take(chunk, events);
     // The slice references everything that was read with it.
     if (this.decoder.answered) this.first = '';
-    this.memo.learn(data, chunk);
+    if (choice) this.memo.learn(data, chunk);
   }
 }

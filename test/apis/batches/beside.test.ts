@@ -191,6 +191,19 @@ describe('batches in openResponses', () => {
     await next.api.close();
   });
 
+  it('[E-10] that begin while the server starts to shut down are refused as such, and leave nothing', async () => {
+    const store = memoryStore();
+    const put: typeof store.put = async (response) => {
+      await store.put(response);
+      if (response.id.startsWith('batch_')) await api.drain();
+    };
+    const { api, client } = await start({ store: { ...store, put } });
+    const begun = create(client, [line('one')]);
+    await expect(begun).rejects.toMatchObject({ status: 503, code: 'server_draining' });
+    expect((await client.batches.list()).data).toEqual([]);
+    await api.close();
+  });
+
   it('[E-10] refuse an engine of several processes over a store of one, and without a secret', () => {
     const engine: BackgroundEngine = Object.assign(inProcessEngine(), { name: 'shared', takesOver: true });
     const open = () => openResponses({ logger: false, apis: [batchesApi({ files, engine })] });

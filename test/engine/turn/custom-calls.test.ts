@@ -83,7 +83,8 @@ describe('a call of a custom tool', () => {
     ['a list', '["a"]', 'completed ["a"]'],
     ['a bare string', '"a"', 'completed "a"'],
     ['nothing', '', 'completed '],
-    ['text that never ends', '{"input":"a', 'completed a'],
+    ['text whose object never ends', '{"input":"a"', 'completed a'],
+    ['text that never ends', '{"input":"a', 'incomplete a'],
   ])('[S-06] loses nothing where the model writes %s', (_, written, expected) => {
     const whole = [call(0, written, 'patch')];
     const byUnit = [call(0, '', 'patch'), ...written.split('').map((unit) => call(0, unit))];
@@ -97,6 +98,16 @@ describe('a call of a custom tool', () => {
     ['inside raw text', '*** Be', 'incomplete *** Be'],
   ])('[S-06] [S-11] keeps what there was when the model is cut off %s', (_, written, expected) => {
     expect(only([call(0, written, 'patch'), CUT_OFF])).toBe(expected);
+  });
+
+  it('[S-06] [S-11] ends an incomplete turn where its text breaks off, whatever the model server calls that', () => {
+    const broken = [call(0, '{}', 'add'), call(1, '{"input":"rm -rf /tmp', 'patch')];
+    const { status, reason, output } = turnEndIn(turn([...broken, { type: 'finish', reason: 'stop' }]));
+    expect({ status, reason, items: output.map((item) => 'status' in item && item.status) }).toEqual({
+      status: 'incomplete',
+      reason: 'max_output_tokens',
+      items: ['completed', 'incomplete'],
+    });
   });
 
   it('[S-06] [B-24] is dropped where allowed_tools does not name it', () => {

@@ -258,12 +258,13 @@ describe('a chat answer', () => {
     expect([text.includes('bob@'), text.includes('[EMAIL]')]).toEqual([false, true]);
   });
 
-  it('ends every choice of a chunk that is blocked', async () => {
+  it.each([[[0, 1]], [[1]]])('ends every choice of a chunk that is blocked, and no other: %j', async (numbers) => {
     const answer = new ChatAnswer(requestGuards({ output: [pii({ mode: 'enforce' })] }).guards);
     const choice = (index: number) => ({ index, delta: { content: 'bob@example.com ' }, finish_reason: null });
-    const [end = ''] = await answer.event(JSON.stringify({ choices: [choice(0), choice(1)] }));
-    const { choices } = JSON.parse(end) as { readonly choices: readonly { readonly finish_reason: string }[] };
-    expect(choices.map(({ finish_reason: reason }) => reason)).toEqual(['content_filter', 'content_filter']);
+    const [end = ''] = await answer.event(JSON.stringify({ choices: numbers.map(choice) }));
+    expect(JSON.parse(end).choices).toEqual(
+      numbers.map((index) => ({ index, delta: {}, finish_reason: 'content_filter' })),
+    );
   });
 
   it('leaves log probabilities out, which spell the text', async () => {

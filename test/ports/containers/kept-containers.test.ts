@@ -2,6 +2,7 @@
 import { jest } from '@jest/globals';
 import { type ContainersOptions, containers } from '../../../src/containers.ts';
 import { type FileStore, type FileUpload, memoryFiles } from '../../../src/files.ts';
+import type { ContainerRecord } from '../../../src/ports/containers/container.ts';
 import { StoredShelf } from '../../../src/ports/containers/stored-shelf.ts';
 import { gate } from '../../support/gate.ts';
 import { javascriptRuntime } from '../../tools/code-interpreter/interpreter.ts';
@@ -46,6 +47,33 @@ describe('a container in a store of files', () => {
   );
 });
 
+it.each([1, 2, 3, 4])(
+  '[E-01] a container is always there while two processes change its terms, one of them between the steps of the other: %i',
+  async (steps) => {
+    const storage = memoryFiles();
+    const { kept } = setUp({ storage });
+    const { id } = await kept.create('s', { name: 'n' });
+    const shelf = new StoredShelf(storage);
+    const record = (await shelf.get({ scope: 's', id })) as ContainerRecord;
+    const { store, goOn, stopped } = pausedAfter(storage, steps - 1);
+    const slow = new StoredShelf(store).change({ ...record, name: 'slow' });
+    await stopped;
+    const watched = watchedBy(storage, async () => {
+      const [found, listed] = [await shelf.get(record), await shelf.list('s')];
+      if (!found || listed.length !== 1) throw new Error('It is not there.');
+    });
+    await new StoredShelf(watched).change({ ...record, name: 'fast' });
+    goOn();
+    await slow;
+    const names = (await shelf.list('s')).map(({ name }) => name);
+    expect([names.length, (await shelf.get(record))?.name]).toEqual([1, names[0]]);
+    await shelf.delete(record);
+    expect(await storage.usage('s')).toEqual({ files: 0, bytes: 0 });
+    expect(await shelf.list('s')).toEqual([]);
+    await kept.close();
+  },
+);
+
 it('[E-03] a container that begins anew with the files of a skill lists its files as often for many as for few', async () => {
   const counts: number[] = [];
   for (const count of [2, 20]) {
@@ -64,6 +92,41 @@ it('[E-03] a container that begins anew with the files of a skill lists its file
   }
   expect(counts[1]).toBe(counts[0]);
 });
+
+/** Calls this after each put and delete. */
+function watchedBy(store: FileStore, look: () => Promise<void>): FileStore {
+  const after = async <Result>(run: () => Result) => {
+    const result = await run();
+    await look();
+    return result;
+  };
+  return Object.assign(Object.create(store), {
+    put: (upload: FileUpload) => after(() => store.put(upload)),
+    delete: (key: Parameters<FileStore['delete']>[0]) => after(() => store.delete(key)),
+  });
+}
+
+/** Puts and deletes so many times, and then waits until it may go on. */
+function pausedAfter(store: FileStore, steps: number) {
+  let [done, goOn, stop] = [0, () => {}, () => {}];
+  const open = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const stopped = new Promise<void>((resolve) => {
+    stop = resolve;
+  });
+  const step = async <Result>(run: () => Result) => {
+    done += 1;
+    if (done > steps) stop();
+    if (done > steps) await open;
+    return run();
+  };
+  const paused: FileStore = Object.assign(Object.create(store), {
+    put: (upload: FileUpload) => step(() => store.put(upload)),
+    delete: (key: Parameters<FileStore['delete']>[0]) => step(() => store.delete(key)),
+  });
+  return { store: paused, goOn, stopped };
+}
 
 /** Puts and deletes so many times, and then never answers, as a process that is gone. */
 function stoppedAfter(store: FileStore, steps: number): FileStore {
@@ -142,6 +205,31 @@ describe.each([
       now.mockRestore();
       await kept.close();
     }
+  });
+
+  it('[E-03] keep of a skill what its version has, and what code has written, in the same process and in the next', async () => {
+    const { kept, run, names } = setUp({ ...storage(), max: 1 });
+    const file = (path: string, text: string) => ({ name: `skills/${path}`, data: Buffer.from(text) });
+    const versions = [
+      [file('maps/SKILL.md', 'one'), file('maps/old.py', '1'), file('mapsets/SKILL.md', 'other')],
+      [file('maps/SKILL.md', 'two')],
+    ];
+    const runWith = (version: number, code = '1') =>
+      kept.run({ scope: 's', id: 'cntr_a' }, code, versions[version] ?? [], NEVER);
+    const OTHERS = ['skills/maps/notes.txt', 'skills/mapsets/SKILL.md'];
+    await runWith(0, "write('skills/maps/notes.txt', 'x')");
+    for (const begin of [() => {}, () => run('cntr_b', '1')]) {
+      await begin();
+      await runWith(1);
+      expect((await names('cntr_a')).toSorted()).toEqual(['skills/maps/SKILL.md', ...OTHERS]);
+      const { error } = await runWith(1, "read('skills/maps/old.py')");
+      expect(error).toBeDefined();
+      await begin();
+      expect(await runWith(0, "read('skills/maps/SKILL.md') + read('skills/maps/old.py')")).toMatchObject({
+        result: 'one1',
+      });
+    }
+    await kept.close();
   });
 
   it('[E-01] give a process that begins anew the files of the one that made way', async () => {
@@ -384,6 +472,29 @@ describe('containers in a store of files', () => {
     expect(await two.run(key.id, 'names() + typeof x')).toMatchObject({ result: 'undefined', fresh: true });
     await Promise.all([one.kept.close(), two.kept.close()]);
   });
+});
+
+it('[E-01] code runs with the terms of its request, also where another process has changed them since', async () => {
+  const storage = memoryFiles();
+  const process = () => {
+    const made: unknown[] = [];
+    const plain = javascriptRuntime();
+    const create: typeof plain.create = (signal, tenant, terms) => {
+      made.push(terms?.allowedDomains);
+      return plain.create(signal, tenant, terms);
+    };
+    return { made, ...setUp({ storage, runtime: { ...plain, create, keepsTerms: ['allowedDomains'] } }) };
+  };
+  const [one, two] = [process(), process()];
+  const open = { networkPolicy: { type: 'allowlist', allowedDomains: ['a.example'] } } as const;
+  const closed = { networkPolicy: { type: 'disabled' } } as const;
+  const run = ({ kept }: typeof one, wanted: typeof open | typeof closed) =>
+    kept.run({ scope: 's', id: 'cntr_a' }, '1', [], NEVER, wanted);
+  await run(one, open);
+  await run(two, closed);
+  const again = await run(one, closed);
+  expect([one.made, two.made, again.fresh]).toEqual([[['a.example'], undefined], [undefined], true]);
+  await Promise.all([one.kept.close(), two.kept.close()]);
 });
 
 describe('containers in memory', () => {

@@ -85,7 +85,7 @@ describe('chatDecoder', () => {
 
   it('[P-08] reads the first choice only', () => {
     const other = { index: 1, delta: { content: 'other' }, finish_reason: 'length' };
-    expect(decode([{ choices: [other] }, { choices: [other, { index: 0, delta: { content: 'a' } }] }])).toEqual([
+    expect(decode([{ choices: [other, { index: 0, delta: { content: 'a' } }] }, { choices: [other] }])).toEqual([
       text('a'),
       STOP,
     ]);

@@ -153,7 +153,6 @@ describe('chunkMemo', () => {
     ['usage', chunk({ content: 'x' }, { usage: { prompt_tokens: 1 } })],
     ['an error', chunk({ content: 'x' }, { error: { message: 'no' } })],
     ['a second choice', { choices: [{ delta: { content: 'x' } }, { delta: { content: 'y' } }] }],
-    ['another choice', chunk({ content: 'x' }, {}, { index: 1 })],
     ['a message', chunk({ content: 'x' }, {}, { message: { content: 'y' } })],
     ['parts', { choices: [{ delta: { content: [{ text: 'x' }] } }] }],
   ])('leaves chunks with %s to the parser, however often they come', (_, odd) => {
@@ -225,6 +224,7 @@ const make = fc.constantFrom<Make>(
   (content, p) => chunk({ content }, { meta: probable(p) }, probable(p)),
   (content, p) => chunk({ content: p, reasoning: null }, {}, { ...probable(content), finish_reason: null }),
   (text, p) => ({ meta: { content: p, arguments: p }, ...chunk({ content: text }) }),
+  (text) => chunk({ content: text }, {}, { index: 1 }),
   (text) => chunk({ tool_calls: [{ index: 0, function: { arguments: text } }] }),
   (text, p) => chunk({ tool_calls: [{ index: 0, function: { arguments: text } }] }, { obfuscation: p }),
   (text, p) => chunk({ tool_calls: [{ index: p.length, function: { arguments: text } }] }),
@@ -277,9 +277,8 @@ function decoded(chunks: readonly string[], memo: Pick<ChunkMemo, 'read' | 'lear
     const events: ModelEvent[] = [];
     const found = memo.read(data);
     if (found) decoder.takePlainDelta(found, events);
-    else decoder.take(JSON.parse(data), events);
+    else if (decoder.take(JSON.parse(data), events)) memo.learn(data, JSON.parse(data));
     if (found) read += 1;
-    else memo.learn(data, JSON.parse(data));
     return events.map(parsed);
   });
   return { written, read };

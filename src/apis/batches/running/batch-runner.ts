@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { drainError } from '../../../engine/request/activity.ts';
 import type { BackgroundWorker, ClaimedRun } from '../../../ports/background/background-engine.ts';
 import { fromFiles } from '../../../ports/files/file-store.ts';
 import { notify } from '../../../ports/hooks.ts';
@@ -96,11 +97,14 @@ export class BatchRunner implements BackgroundWorker {
     notify(this.settings.hooks, 'onError', toApiError(error), { requestId: 'batches' });
   }
 
-  /** Hands the engine what is to be done next with the batch; what it has already is not done twice. Throws `store_error`. */
+  /** Hands the engine what is to be done next with the batch; what it has already is not done twice. Throws `store_error`, and `server_draining` of an engine that was released meanwhile. */
   async advance(batch: Batch): Promise<void> {
     const { scope, id, state } = batch;
     if (hasEnded(batch)) return;
-    const submit = (job: string) => fromStore(() => this.settings.engine.submit({ scope, id: job }));
+    const submit = (job: string) =>
+      fromStore(() => this.settings.engine.submit({ scope, id: job })).catch((error: unknown) => {
+        throw this.isDraining ? drainError() : error;
+      });
     if (state.attempt === '') return submit(id);
     if (state.parts.every(({ ended }) => ended)) return submit(`${id}.end`);
     for (const [place, { ended }] of state.parts.slice(0, state.submitted).entries())

@@ -1,6 +1,5 @@
 /** Inspects a single chunk, without merging it with the chunks before it. */
 
-import { isFirstChoice } from '../../../protocol/chat-completions/chunk.ts';
 import { customCallIn } from '../../../protocol/chat-completions/tool-calls.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
 
@@ -41,14 +40,17 @@ export interface ChunkPart {
 }
 
 /**
- * The parts of a chunk in the order in which its calls begin. A chunk of one entry, or with anything but one choice, has one
- * part.
+ * The parts of a chunk in the order in which its calls begin. A chunk of one entry, or with anything but the choice that is
+ * read, has one part.
  */
-export function chunkParts(chunk: JsonObject, entries: readonly NumberedEntry[]): readonly ChunkPart[] {
-  const choice = onlyChoice(chunk);
+export function chunkParts(
+  chunk: JsonObject,
+  choice: JsonObject | undefined,
+  entries: readonly NumberedEntry[],
+): readonly ChunkPart[] {
   const whole = wholePart(chunk, choice);
   const [first] = entries;
-  if (!choice || !first) return [whole];
+  if (!choice || !isOnly(chunk, choice) || !first) return [whole];
   const { delta } = choice;
   if (!isRecord(delta) || !hasCalls(delta)) return [whole];
   const { isOutput: hasText, isEnd } = whole;
@@ -81,15 +83,14 @@ export function chunkParts(chunk: JsonObject, entries: readonly NumberedEntry[])
 }
 
 /** The chunk as one part that is no call's. */
-export function wholePart(chunk: JsonObject, choice: JsonObject | undefined = onlyChoice(chunk)): ChunkPart {
-  const isOutput = someDelta(chunk, hasOutput);
-  return { chunk, call: undefined, isOutput, isEnd: Boolean(choice?.finish_reason) };
+export function wholePart(chunk: JsonObject, choice: JsonObject | undefined): ChunkPart {
+  const isEnd = Boolean(choice?.finish_reason) && isOnly(chunk, choice);
+  return { chunk, call: undefined, isOutput: someDelta(chunk, hasOutput), isEnd };
 }
 
-/** The choice of a chunk that has no other. */
-function onlyChoice({ choices }: JsonObject): JsonObject | undefined {
-  const choice: unknown = Array.isArray(choices) && choices.length === 1 ? choices[0] : undefined;
-  return isFirstChoice(choice) ? choice : undefined;
+/** Whether the chunk has no other choice. */
+function isOnly({ choices }: JsonObject, choice: JsonObject | undefined): boolean {
+  return Array.isArray(choices) && choices.length === 1 && choices[0] === choice;
 }
 
 /** Whether the delta holds output besides calls. */

@@ -31,6 +31,8 @@ export interface ClientCall {
 export interface Completion extends CompletionPlan {
   /** The fields that all chunks share, from the first one with an id. */
   head: JsonObject | undefined;
+  /** The number of the newest answer's choice. */
+  choice: number;
   /** Whether the client has received the role. */
   hasRole: boolean;
   /** Whether a model call has ended and another one continues it. */
@@ -66,6 +68,7 @@ export function newCompletion({ wantsUsage, isLegacy }: CompletionPlan): Complet
     wantsUsage,
     isLegacy,
     head: undefined,
+    choice: 0,
     hasRole: false,
     isContinued: false,
     isRewritten: false,
@@ -158,7 +161,7 @@ export function numberCall(completion: Completion, call: ClientCall, index: unkn
 export function deltaFrame(completion: Completion, delta: JsonObject, finishReason: string | null = null): string {
   const role = completion.hasRole ? {} : { role: 'assistant' };
   completion.hasRole = true;
-  const choices = [{ index: 0, delta: { ...role, ...delta }, finish_reason: finishReason }];
+  const choices = [{ index: completion.choice, delta: { ...role, ...delta }, finish_reason: finishReason }];
   return chunkFrame({ ...completion.head, ...CHUNK, choices });
 }
 

@@ -2,7 +2,7 @@
 
 import { bytesOfItem, type Limits } from '../../../ports/limits.ts';
 import type { ChatBatch } from '../../../ports/upstream.ts';
-import { firstChoice, type PlainDelta } from '../../../protocol/chat-completions/chunk.ts';
+import type { PlainDelta } from '../../../protocol/chat-completions/chunk.ts';
 import { ChatDecoder } from '../../../protocol/chat-completions/decoder.ts';
 import { ChunkMemo } from '../../../protocol/chat-completions/fast-path/chunk-memo.ts';
 import { jsonWeight } from '../../../protocol/chat-completions/own-fields.ts';
@@ -184,19 +184,20 @@ export class ModelAnswer {
 
   private takeChunk(data: string, chunk: JsonObject, inputs: ModelEvent[]): void {
     const events: ModelEvent[] = [];
-    this.decoder.take(chunk, events);
-    this.memo.learn(data, chunk);
+    const choice = this.decoder.take(chunk, events);
+    if (choice) this.memo.learn(data, chunk);
     takeHead(this.completion, chunk);
-    this.noteChunk(chunk, events);
+    this.completion.choice = this.decoder.choice ?? 0;
+    this.noteChunk(chunk, choice, events);
     const { entries } = this;
     if (entries.length === 0 && this.held.length === 0 && !hasCallEntry(chunk)) {
       // Most chunks: nothing waits, and there is nothing to wait for.
       for (const event of events) inputs.push(event);
-      inputs.push(rawChunk(data, wholePart(chunk), 0, 1));
+      inputs.push(rawChunk(data, wholePart(chunk, choice), 0, 1));
       return;
     }
     this.entries = [];
-    this.held.push({ data, parts: chunkParts(chunk, entries), events });
+    this.held.push({ data, parts: chunkParts(chunk, choice, entries), events });
     if (this.rules.holdsCalls) {
       this.heldSize += data.length;
       const { outputBytes, eventBytes } = this.rules.limits;
@@ -255,8 +256,7 @@ export class ModelAnswer {
   }
 
   /** Records the content of a chunk. Throws `output_too_large`. */
-  private noteChunk(chunk: JsonObject, events: ModelEvent[]): void {
-    const choice = firstChoice(chunk);
+  private noteChunk(chunk: JsonObject, choice: JsonObject | undefined, events: ModelEvent[]): void {
     this.usage = usageIn(chunk) ?? this.usage;
     // Some servers write an empty one before the end.
     const reason = choice?.finish_reason;

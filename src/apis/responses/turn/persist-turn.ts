@@ -2,7 +2,7 @@
 
 import { dropPendingCalls, storePendingCall } from '../../../engine/approvals/pending-call.ts';
 import { reportApproval } from '../../../engine/approvals/report-approval.ts';
-import { withdrawTurn } from '../../../engine/history/conversation.ts';
+import { removeItems, withdrawTurn } from '../../../engine/history/conversation.ts';
 import {
   type Extension,
   extendConversation,
@@ -10,6 +10,7 @@ import {
   storeTurnEnd,
   TurnOverruled,
 } from '../../../engine/history/keep-turn.ts';
+import { runStoreWrite } from '../../../engine/request/keep.ts';
 import type { Turn } from '../../../engine/turn/run-turn.ts';
 import { type ReportInfo, reportInfo } from '../../../ports/hooks.ts';
 import { storedVersion } from '../../../ports/store.ts';
@@ -50,11 +51,12 @@ export function turnPersister(
   const maxBytes = settings.limits.historyBytes + settings.limits.outputBytes;
   const note = existing && noteReporter(prepared.apiRequest, settings, turn.id);
   return async (end) => {
+    const conversation = conversationId === undefined ? undefined : { scope, id: conversationId };
+    const items = existing ? itemsToAppend(existing, [...input, ...end.output]) : [];
     // First the write that may be refused: a response that the client sees as failed must not be found.
-    if (conversationId && existing) {
+    if (conversation) {
       const fence = mayBeOverruled ? { id: turn.id, epoch: storedVersion(turn) } : undefined;
-      const items = itemsToAppend(existing, [...input, ...end.output]);
-      const extension: Extension = { conversation: { scope, id: conversationId }, items, turn: fence, maxBytes };
+      const extension: Extension = { conversation, items, turn: fence, maxBytes };
       // The answer is paid for, and its client may retrieve it and go on from it.
       if (!(await extendConversation(settings, extension, about))) note?.(CONVERSATION_GONE);
     }
@@ -66,6 +68,11 @@ export function turnPersister(
       if (error instanceof TurnOverruled && !error.isTakenOver) {
         await withdrawTurn(settings.store, { ...turn, resource: storedStart });
         await dropPendingCalls(settings.store, scope, end.output);
+      }
+      // Its client sees it fail, and asks again. In the background it may have been stored all the same, or be continued.
+      if (conversation && !mayBeOverruled) {
+        const undo = () => removeItems(settings.store, conversation, items);
+        await runStoreWrite(undo, { ...settings, onStoreError: 'continue' }, about);
       }
       throw error;
     }

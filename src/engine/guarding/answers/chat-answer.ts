@@ -27,7 +27,7 @@ const WHOLE_MEMBERS: ReadonlySet<string> = new Set([
 /** One answer: several choices, each with several texts that grow side by side and end with the choice. */
 export class ChatAnswer extends AnswerReader {
   private readonly finishedChoices = new Set<number>();
-  private readonly choices = new Set<number>([0]);
+  private readonly choices = new Set<number>();
   /** The content of each choice, in which its citations have their places. */
   private readonly contents = new Map<number, Track>();
   /** Citations that wait for the text before them. */
@@ -145,7 +145,8 @@ export class ChatAnswer extends AnswerReader {
   }
 
   protected override blockedEnd(): readonly string[] {
-    const open = [...this.choices].filter((index) => !this.finishedChoices.has(index));
+    const begun = this.choices.size > 0 ? [...this.choices] : [0];
+    const open = begun.filter((index) => !this.finishedChoices.has(index));
     const choices = open.map((index) => ({ index, delta: {}, finish_reason: 'content_filter' }));
     return [JSON.stringify(this.chunk(choices)), DONE];
   }

@@ -18,6 +18,7 @@ import { copyState, type Draft, finishDraft, isCutOff, type TurnState } from './
 import { followsCall, waitsForCall } from './waiting-output.ts';
 import {
   abandonPending,
+  breaksOff,
   closeCall,
   failPending,
   requestApproval,
@@ -185,9 +186,13 @@ function start(draft: Draft): void {
   draft.events.push({ type: 'turn-progress', sequence: draft.sequence++ });
 }
 
-function finishModelCall(draft: Draft, reason: FinishReason): void {
-  settleAll(draft, take, reason !== 'stop');
+function finishModelCall(draft: Draft, reported: FinishReason): void {
+  settleAll(draft, take, reported !== 'stop');
   const last = draft.output.size - 1;
+  const { openCall } = draft;
+  // Servers report calls, too, where the model ran out of tokens inside one.
+  const isBroken = reported === 'stop' && openCall?.index === last && breaksOff(draft, openCall);
+  const reason = isBroken ? 'length' : reported;
   closeOpenOutput(draft, (index) => (reason !== 'stop' && index === last ? 'incomplete' : 'completed'));
   requestApproval(draft, reason === 'stop');
   draft.finish = reason;

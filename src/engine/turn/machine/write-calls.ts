@@ -122,6 +122,14 @@ function inputField({ plan }: Draft, call: OpenToolCall): string | undefined {
   return field === 'arguments' ? undefined : field;
 }
 
+/**
+ * Whether a text for the client ends within its JSON. The client receives no JSON by which it could tell, and half a patch or
+ * command may be a whole one.
+ */
+export function breaksOff(draft: Draft, call: OpenToolCall): boolean {
+  return !call.owner && call.reading.phase === 'text' && inputField(draft, call) !== undefined;
+}
+
 /** Counted from the end, so that the ids of refused calls differ from those that are made for shown ones. */
 const LAST_CALL_ID = 0xfff;
 

@@ -2,10 +2,10 @@
 
 import { type DeltaFormat, DeltaMemo } from '../../json/delta-memo.ts';
 import { isEmptyField, isRecord } from '../../record.ts';
-import { isFirstChoice, isForeignRole, type PlainDelta } from '../chunk.ts';
+import { isForeignRole, type PlainDelta } from '../chunk.ts';
 import { readLogProbs } from '../log-probs.ts';
 
-/** The memo of one answer's chunks. */
+/** The memo of one answer's chunks; it learns from those of the choice that is read alone, which have its number. */
 export class ChunkMemo extends DeltaMemo<PlainDelta> {
   constructor() {
     super(FORMAT);
@@ -24,7 +24,7 @@ function plainDeltaIn(chunk: unknown): PlainDelta | undefined {
   if (!isRecord(chunk) || chunk.usage || chunk.error || chunk.x_groq || chunk.type === 'error') return undefined;
   if (chunk.object === 'error' || !Array.isArray(chunk.choices) || chunk.choices.length !== 1) return undefined;
   const [choice] = chunk.choices;
-  if (!isFirstChoice(choice) || choice.finish_reason || choice.message || choice.usage) return undefined;
+  if (!isRecord(choice) || choice.finish_reason || choice.message || choice.usage) return undefined;
   if (!isRecord(choice.delta)) return undefined;
   const { role, content, tool_calls: calls, ...others } = choice.delta;
   if (isForeignRole(role) || !Object.values(others).every(isEmptyField)) return undefined;
