@@ -10,6 +10,13 @@ const TEXT = 'response.output_text';
 /** Its deltas are base64. */
 const AUDIO_DELTA = /^response\.(output_)?audio\.delta$/;
 const STEPS = ['delta'] as const;
+/** The text of each type of part, and the event that continues it. */
+const BEGINNINGS: ReadonlyMap<unknown, readonly [field: string, delta: string]> = new Map([
+  ['output_text', ['text', TEXT + DELTA]],
+  ['refusal', ['refusal', 'response.refusal.delta']],
+  ['reasoning_text', ['text', 'response.reasoning_text.delta']],
+  ['summary_text', ['text', 'response.reasoning_summary_text.delta']],
+]);
 
 /** A complete text as it was shown, and where its characters are now. */
 interface CompleteText {
@@ -28,9 +35,19 @@ export class ResponseAnswer extends AnswerReader {
   private sequence: number | undefined;
 
   protected override async readEvent(event: JsonObject): Promise<readonly JsonObject[]> {
-    const { type, delta } = event;
+    const { type, delta, part: added, ...place } = event;
     // The cast: texts are replaced by texts.
     if (typeof type !== 'string') return [(await this.mapTexts(event)) as JsonObject];
+    if (type.endsWith('_part.added') && isRecord(added)) {
+      const [field, deltaType] = BEGINNINGS.get(added.type) ?? ['', ''];
+      const text = plainText(added[field]);
+      // Clients add the deltas to what a part begins with, so that is shown as one of them.
+      if (text !== '')
+        return [
+          ...(await this.readEvent({ ...event, part: { ...added, [field]: '' } })),
+          ...(await this.readEvent({ ...place, type: deltaType, delta: text })),
+        ];
+    }
     if (type.endsWith(DELTA) && typeof delta === 'string') {
       // The cast: texts are replaced by texts.
       if (AUDIO_DELTA.test(type)) return [{ ...((await this.mapTexts({ ...event, delta: '' })) as JsonObject), delta }];
@@ -116,10 +133,13 @@ const ENDS: ReadonlySet<unknown> = new Set([
   ...['response.completed', 'response.incomplete', 'response.failed', 'response.cancelled', 'error'],
 ]);
 
-/** Names a text by the events that bring it, such as `response.output_text`, and by where it stands in the output. */
+/**
+ * Names a text by the events that bring it, such as `response.output_text`, and by where it stands in the output. The id of
+ * its item counts only where that is missing: GitHub Copilot's server gives an item another one in each event.
+ */
 function textKey(event: JsonObject, part: string): string {
-  const { item_id: item, output_index: index, content_index: content, summary_index: summary } = event;
-  return [part, ...[item, index, content, summary].map(plainText)].join(' ');
+  const { item_id: id, output_index: index, content_index: content = 0, summary_index: summary = 0 } = event;
+  return [part, ...[index ?? `of ${plainText(id)}`, content, summary].map(plainText)].join(' ');
 }
 
 function partPlace(part: string): string {
