@@ -8,6 +8,7 @@ import { pii } from '../../../src/policies/guards/index.ts';
 import type { Guard } from '../../../src/ports/guard.ts';
 import type { ModelEvent } from '../../../src/protocol/events.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
+import { expectLinearWork } from '../../support/linear-work.ts';
 import { requestGuards } from './support.ts';
 
 /** What is left of the events, one batch each; only calls of `shown` are shown at once. */
@@ -463,6 +464,15 @@ describe('an answer of the Responses API', () => {
       shown.push(JSON.parse(data));
     expect(shown.map(({ delta = '' }) => delta).join('')).toBe('Ask [EMAIL] now.');
     expect(shown.at(-1)).toMatchObject({ item_id: 'd', text: 'Ask [EMAIL] now.' });
+  });
+
+  it('[F-04] [G-05] takes linear work for events beside thousands of texts that never end', async () => {
+    await expectLinearWork(4000, async (size) => {
+      const answer = new ResponseAnswer(requestGuards({ output: [pii()] }).guards, 1e6);
+      for (let index = 0; index < size; index += 1)
+        await answer.event(event('response.output_text.delta', { output_index: index, delta: 'a' }));
+      for (let index = 0; index < size; index += 1) await answer.event(event('response.in_progress', { x: 1 }));
+    });
   });
 
   it('leaves parts of a picture alone', async () => {

@@ -57,9 +57,7 @@ export class ResponseAnswer extends AnswerReader {
     }
     const key = type.endsWith(DONE) ? textKey(event, type.slice(0, -DONE.length)) : undefined;
     const rest: JsonObject[] = [];
-    // Some servers leave out the event that ends a text.
-    for (const open of this.openTexts.values())
-      if (open.key === key || isOver(open.event, event)) rest.push(...(await this.endText(open)));
+    for (const open of this.endedBy(event, type, key)) rest.push(...(await this.endText(open)));
     // The cast: texts are replaced by texts.
     const guarded = (await this.mapTexts(event)) as JsonObject;
     const track = this.openTexts.get(textKey(event, TEXT))?.track;
@@ -69,6 +67,16 @@ export class ResponseAnswer extends AnswerReader {
     if (isRecord(shown.response)) this.response = shown.response;
     if (type === 'response.output_item.done') this.output.push(shown.item);
     return [...rest, shown];
+  }
+
+  /** Some servers leave out the event that ends a text. Few events end any, and thousands may be open. */
+  private endedBy(event: JsonObject, type: string, key: string | undefined): readonly OpenText[] {
+    if (ENDS.has(type)) return [...this.openTexts.values()];
+    if (!type.endsWith('_part.done') && type !== 'response.output_item.done') {
+      const open = key === undefined ? undefined : this.openTexts.get(key);
+      return open ? [open] : [];
+    }
+    return [...this.openTexts.values()].filter((each) => each.key === key || isWithin(each.event, event));
   }
 
   private noteText(key: string, delta: string, events: readonly JsonObject[]): readonly JsonObject[] {
@@ -120,11 +128,8 @@ export class ResponseAnswer extends AnswerReader {
   }
 }
 
-/** Whether the event ends the text of this delta: that of its part, of its item, or of the response. */
-function isOver(delta: JsonObject, event: JsonObject): boolean {
-  const { type } = event;
-  if (ENDS.has(type)) return true;
-  if (!String(type).endsWith('_part.done') && type !== 'response.output_item.done') return false;
+/** Whether the text of this delta is of the part or of the item that the event ends. */
+function isWithin(delta: JsonObject, event: JsonObject): boolean {
   const isPartOf = (index: string) => event[index] === undefined || delta[index] === event[index];
   return delta.output_index === event.output_index && isPartOf('content_index') && isPartOf('summary_index');
 }
