@@ -61,8 +61,13 @@ export class UrlReader {
       await response.body?.cancel().catch(() => {});
       throw fetchFailure(`its server answered with the status ${response.status}`, param);
     }
-    const content = await this.readBody(response, param);
     const contentType = response.headers.get('content-type')?.split(';')[0]?.trim();
+    if (/^text\/event-stream\b/i.test(contentType ?? '')) {
+      // The egress guard lets it stay open for as long as its server likes.
+      await response.body?.cancel().catch(() => {});
+      throw fetchFailure('its server answered with an event stream', param);
+    }
+    const content = await this.readBody(response, param);
     const path = URL.canParse(url) ? new URL(url).pathname : '';
     const filename = visibleText(path.slice(path.lastIndexOf('/') + 1)) || 'file';
     return { file: { filename, contentType, bytes: content.length }, content };

@@ -1,6 +1,6 @@
 /** Opens the event stream of a handler that has not answered yet, and puts into it what the handler answers later. */
 import { ServerResponse } from 'node:http';
-import { createBrotliDecompress, createGunzip, createInflate, type Gunzip } from 'node:zlib';
+import { type BrotliDecompress, createBrotliDecompress, createGunzip, createInflate, type Gunzip } from 'node:zlib';
 import { chunkToBytes, isEventStream } from './event-stream.ts';
 import { headerIn } from './node-body.ts';
 
@@ -38,11 +38,11 @@ const HEADER_METHODS = [
 /** What goes out in front of a head, and would now be in the middle of the stream. */
 const INFORMATION_METHODS = ['writeContinue', 'writeProcessing', 'writeEarlyHints'] as const;
 
-const INFLATES: Readonly<Record<string, () => Pick<Gunzip, 'write' | 'end' | 'on' | 'destroy'>>> = {
-  gzip: createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
-};
+const INFLATES: ReadonlyMap<string, () => Gunzip | BrotliDecompress> = new Map([
+  ['gzip', () => createGunzip()],
+  ['deflate', () => createInflate()],
+  ['br', () => createBrotliDecompress()],
+]);
 
 /** An answer that may be opened before its handler answers; until it is opened every call passes unchanged. */
 export class EarlyAnswer {
@@ -53,7 +53,7 @@ export class EarlyAnswer {
   private isInFront = false;
   private hasHead = false;
   private isStream = false;
-  private inflate: ReturnType<(typeof INFLATES)[string]> | undefined = undefined;
+  private inflate: Gunzip | BrotliDecompress | undefined = undefined;
   private readonly refusal: Uint8Array[] = [];
   private refusalBytes = 0;
 
@@ -132,20 +132,27 @@ export class EarlyAnswer {
     const type = headerIn(res, args, 'content-type') ?? '';
     const encoding = (headerIn(res, args, 'content-encoding') ?? 'identity').toLowerCase();
     this.hasHead = true;
-    const makeInflate = INFLATES[encoding];
+    const makeInflate = INFLATES.get(encoding);
     this.isStream = res.statusCode === 200 && isEventStream({ type, plain: true });
     if (encoding !== 'identity' && makeInflate) this.inflateWith(makeInflate());
     else if (encoding !== 'identity') this.isStream = false;
   }
 
   /** The stream is open in plain text, whatever the handler's server compresses. */
-  private inflateWith(inflate: ReturnType<(typeof INFLATES)[string]>): void {
+  private inflateWith(inflate: Gunzip | BrotliDecompress): void {
     this.inflate = inflate;
-    inflate.on('data', (bytes: Uint8Array) => this.takePlain([bytes]));
+    const { res } = this;
+    // A little of it may be much text: it is inflated only as fast as the client reads.
+    inflate.on('data', (bytes: Uint8Array) => {
+      if (!this.takePlain([bytes])) inflate.pause();
+    });
+    res.on('drain', () => {
+      if (!res.writableNeedDrain) inflate.resume();
+    });
     inflate.on('end', () => this.endPlain());
-    inflate.on('drain', () => this.res.emit('drain'));
-    inflate.on('error', (error: Error) => this.res.destroy(error));
-    this.res.once('close', () => inflate.destroy());
+    inflate.on('drain', () => res.emit('drain'));
+    inflate.on('error', (error: Error) => res.destroy(error));
+    res.once('close', () => inflate.destroy());
   }
 
   private take(args: readonly unknown[]): boolean {

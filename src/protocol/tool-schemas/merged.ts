@@ -1,10 +1,54 @@
 /** Writes a union of JSON Schemas for objects as one schema that accepts everything which the union accepts. */
+import { leastBytes } from '../json/json-size.ts';
 import { isRecord, type JsonObject, recordsIn } from '../record.ts';
 import { resolveReferences } from './references.ts';
 
 /** Unions within unions are read to this depth and up to so many branches, and count as any object beyond. */
 const MAX_DEPTH = 8;
 const MAX_BRANCHES = 1000;
+
+/** What the unions of a schema may read in all, in bytes of JSON: so often the schema, and so much besides. */
+const MAX_READINGS = 2;
+const MIN_BUDGET = 50_000;
+/** About what a keyword, a property or a required name takes. */
+const MEMBER_BYTES = 8;
+
+/** What the unions of one schema may still read: thousands of branches may refer to one definition, however long it is. */
+export class UnionBudget {
+  private left: number;
+  private readonly texts = new Map<unknown, string>();
+
+  constructor(root: JsonObject) {
+    this.left = MIN_BUDGET + MAX_READINGS * leastBytes(root);
+  }
+
+  /** Whether nothing more may be read. */
+  get isSpent(): boolean {
+    return this.left < 0;
+  }
+
+  /** Counts the members of a schema. */
+  take(schema: JsonObject): void {
+    const members = [schema, readProperties(schema)].reduce((sum, each) => sum + Object.keys(each).length, 0);
+    this.left -= MEMBER_BYTES * (members + readRequired(schema).length);
+  }
+
+  /** The JSON of a property's schema, by which it is compared with those of other branches. */
+  textOf(schema: unknown): string {
+    let text = this.texts.get(schema);
+    if (text !== undefined) return text;
+    try {
+      text = JSON.stringify(schema);
+      this.left -= text.length;
+    } catch {
+      // It is nested deeper than the stack.
+      text = '';
+      this.left = -1;
+    }
+    this.texts.set(schema, text);
+    return text;
+  }
+}
 
 const OBJECT_KEYWORDS: ReadonlySet<string> = new Set([
   'properties',
@@ -28,8 +72,16 @@ const ROOT_ONLY: ReadonlySet<string> = new Set([
 ]);
 
 /** The schema without a union: of `allOf` the parts of all branches, of the others what each branch has. */
-export function withoutUnions(root: JsonObject, schema: JsonObject, depth = 0, read = { branches: 0 }): JsonObject {
+export function withoutUnions(
+  root: JsonObject,
+  schema: JsonObject,
+  budget: UnionBudget,
+  depth = 0,
+  read = { branches: 0 },
+): JsonObject {
+  if (budget.isSpent) return {};
   const whole = resolveReferences(root, schema);
+  budget.take(whole);
   const [any = [], one = [], all = []] = UNIONS.map((name) => {
     const branches = whole[name];
     return recordsIn(branches);
@@ -39,10 +91,10 @@ export function withoutUnions(root: JsonObject, schema: JsonObject, depth = 0, r
   if (count === 0) return base;
   read.branches += count;
   if (depth >= MAX_DEPTH || read.branches > MAX_BRANCHES) return anyObject(base);
-  const flat = (branch: JsonObject) => withoutUnions(root, branch, depth + 1, read);
+  const flat = (branch: JsonObject) => withoutUnions(root, branch, budget, depth + 1, read);
   let merged = mergeAll([base, ...all.map(flat)]);
-  if (any.length > 0) merged = mergeAny(merged, any.map(flat));
-  if (one.length > 0) merged = mergeAny(merged, one.map(flat));
+  if (any.length > 0) merged = mergeAny(merged, any.map(flat), budget);
+  if (one.length > 0) merged = mergeAny(merged, one.map(flat), budget);
   return merged;
 }
 
@@ -78,7 +130,7 @@ interface UnionProperty {
 }
 
 /** The base with the properties of the branches, one of which holds. */
-function mergeAny(base: JsonObject, branches: readonly JsonObject[]): JsonObject {
+function mergeAny(base: JsonObject, branches: readonly JsonObject[], budget: UnionBudget): JsonObject {
   const objects = branches.filter(({ type }) => type === undefined || [type].flat().includes('object'));
   const openBranches = objects.filter((branch) => branch.additionalProperties !== false || branch.patternProperties);
   const found = new Map<string, UnionProperty>();
@@ -88,7 +140,8 @@ function mergeAny(base: JsonObject, branches: readonly JsonObject[]): JsonObject
     for (const [name, schema] of Object.entries(readProperties(branch))) {
       const property = found.get(name) ?? { variants: new Map(), open: 0 };
       found.set(name, property);
-      property.variants.set(JSON.stringify(schema), schema);
+      property.variants.set(budget.textOf(schema), schema);
+      if (budget.isSpent) return anyObject(base);
       if (isOpen) property.open += 1;
     }
     for (const name of new Set(readRequired(branch))) required.set(name, (required.get(name) ?? 0) + 1);

@@ -4,11 +4,14 @@ import { isRecord, type JsonObject } from '../record.ts';
 /** A chain of references that is longer ends nowhere. */
 const MAX_HOPS = 32;
 
+/** A longer reference leads nowhere: thousands of places may repeat it. */
+const MAX_REFERENCE_LENGTH = 1024;
+
 /** The schema at the reference; undefined if there is none in this document. */
 export function schemaAt(root: JsonObject, reference: string): unknown {
   if (!reference.startsWith('#')) return undefined;
   if (reference === '#') return root;
-  if (!reference.startsWith('#/')) return undefined;
+  if (!reference.startsWith('#/') || reference.length > MAX_REFERENCE_LENGTH) return undefined;
   let place: unknown = root;
   for (const part of reference.slice(2).split('/')) {
     let name: string;

@@ -1,7 +1,7 @@
 /** Loosens the JSON Schema of a tool until a model server accepts it, whoever wrote the tool. */
 import { isRecord, type JsonObject, recordsIn } from '../record.ts';
 import { DIALECT_RULES, type DialectRules, type SchemaDialect } from './dialects.ts';
-import { setProperty, withoutUnions } from './merged.ts';
+import { setProperty, UnionBudget, withoutUnions } from './merged.ts';
 import { besideReference, resolveReferences, schemaAt } from './references.ts';
 
 /** A reference that stays valid wherever it stands: to the whole schema, or to one of its definitions. */
@@ -28,7 +28,7 @@ export function looseSchema(original: unknown, dialect: SchemaDialect): LooseSch
   const root = isRecord(original) ? original : {};
   const walk = new Walk(rules, root);
   const { $schema: _, ...whole } = resolveReferences(root, root);
-  const flat = rules.rootUnions ? whole : withoutUnions(root, whole);
+  const flat = rules.rootUnions ? whole : withoutUnions(root, whole, walk.unions);
   if (!rules.rootUnions && (whole.anyOf || whole.oneOf || whole.allOf)) walk.lost.add('anyOf');
   // The definitions of the root stay there, whatever the root has become.
   const { $defs = flat.$defs, definitions = flat.definitions } = root;
@@ -96,6 +96,7 @@ const TYPES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boo
 /** One pass over a schema. */
 class Walk {
   readonly lost = new Set<string>();
+  readonly unions: UnionBudget;
   private readonly rules: DialectRules;
   private readonly root: JsonObject;
   /** How often something has changed, and how many references were seen: where looser is stricter, neither may be. */
@@ -106,6 +107,7 @@ class Walk {
   constructor(rules: DialectRules, root: JsonObject) {
     this.rules = rules;
     this.root = root;
+    this.unions = new UnionBudget(root);
   }
 
   schema(schema: unknown, depth: number): unknown {
@@ -181,7 +183,7 @@ class Walk {
   private mergedAllOf(schema: JsonObject, depth: number): unknown {
     this.leaveOut('allOf');
     const { anyOf, oneOf, enum: values, const: value, allOf, ...rest } = schema;
-    const merged = withoutUnions(this.root, { ...rest, allOf });
+    const merged = this.unions.isSpent ? rest : withoutUnions(this.root, { ...rest, allOf }, this.unions);
     const own = Object.entries({ anyOf, oneOf, enum: values, const: value }).filter(([, each]) => each !== undefined);
     const whole = { ...merged, ...Object.fromEntries(own) };
     const branches = recordsIn(allOf);

@@ -32,7 +32,7 @@ export function runOutputs(run: KeptRun, isStateLost: boolean, limits: OutputLim
   const text = texts.filter((part) => part !== '').join('\n');
   let bytesLeft = limits.imageBytes;
   const images = files.flatMap(({ name, data }): readonly CodeOutput[] => {
-    const type = IMAGE_TYPE[/\.(\w+)$/.exec(name.toLowerCase())?.[1] ?? ''];
+    const type = IMAGE_TYPES.get(/\.(\w+)$/.exec(name.toLowerCase())?.[1] ?? '');
     if (!type || data.length > bytesLeft) return [];
     bytesLeft -= data.length;
     return [{ type: 'image', url: `data:${type};base64,${Buffer.from(data).toString('base64')}` }];
@@ -61,11 +61,11 @@ function cutMiddle(text: string, limit: number): string {
   return toWellFormed(`${text.slice(0, half)}\n… (${left} characters left out) …\n${text.slice(text.length - half)}`);
 }
 
-const IMAGE_TYPE: Readonly<Record<string, string>> = {
-  png: 'image/png',
-  jpg: 'image/jpeg',
-  jpeg: 'image/jpeg',
-  gif: 'image/gif',
-  webp: 'image/webp',
-  svg: 'image/svg+xml',
-};
+const IMAGE_TYPES: ReadonlyMap<string, string> = new Map([
+  ['png', 'image/png'],
+  ['jpg', 'image/jpeg'],
+  ['jpeg', 'image/jpeg'],
+  ['gif', 'image/gif'],
+  ['webp', 'image/webp'],
+  ['svg', 'image/svg+xml'],
+]);

@@ -25,6 +25,9 @@ beforeAll(async () => {
     if (request.url === '/a.txt') return void response.setHeader('content-type', 'text/plain').end('Owls are birds.');
     if (request.url === '/a.pdf') return void response.setHeader('content-type', 'application/pdf').end(PDF);
     if (request.url === '/large') return void response.end(Buffer.alloc(5000));
+    // It stays open for ever.
+    if (request.url === '/events')
+      return void response.writeHead(200, { 'content-type': 'Text/Event-Stream-2; charset=utf-8' }).write(': hi\n\n');
     if (request.url === '/away') return void response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end();
     response.writeHead(404).end('The secret page of a stranger.');
   });
@@ -128,7 +131,7 @@ it('[V-32] fetches nothing from a host that is not allowed, and says no more tha
   });
 });
 
-it.each(['/none', '/away', 'no URL'])('[V-32] refuses %s', async (path) => {
+it.each(['/none', '/away', '/events', 'no URL'])('[V-32] refuses %s', async (path) => {
   const url = path.startsWith('/') ? `${files.url}${path}` : path;
   const { status, text, sent } = await answerTo(asks(at(url)), { fileFetcher: here() });
   expect([status, sent]).toEqual([400, '[]']);

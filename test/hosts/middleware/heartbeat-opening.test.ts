@@ -167,6 +167,49 @@ it('[O-04] opens the stream of a proxy, and shows how its server refuses', async
   expect(bare(await received(await post(), goOn))).toMatch(FAILURES['chat/completions']);
 });
 
+it.each(['constructor', '__proto__'])(
+  '[O-04] the encoding %s of a server throws nothing at its proxy',
+  async (encoding) => {
+    const thrown: unknown[] = [];
+    const { goOn, handler } = waiting((res) => {
+      // As a proxy does, whose events nobody catches.
+      try {
+        res.writeHead(200, { ...SSE, 'content-encoding': encoding });
+      } catch (error) {
+        thrown.push(error);
+      }
+      res.end('x');
+    });
+    await start(handler);
+    expect(bare(await received(await post(), goOn))).toMatch(/^data: \{"error":\{[^\n]{1,4000}\n\ndata: \[DONE\]\n\n$/);
+    expect(thrown).toEqual([]);
+  },
+);
+
+it('[O-04] inflates what a server has compressed only as fast as the client reads', async () => {
+  const event = `data: ${'x'.repeat(1 << 20)}\n\n`;
+  let most = 0;
+  const before: RequestHandler = (_req, res, next) => {
+    const write = res.write.bind(res);
+    res.write = ((...args: Parameters<typeof write>) => {
+      const isTaken = write(...args);
+      most = Math.max(most, res.writableLength);
+      return isTaken;
+    }) as typeof write;
+    next();
+  };
+  const { goOn, handler } = waiting((res) =>
+    res.writeHead(200, { ...SSE, 'content-encoding': 'gzip' }).end(gzipSync(event.repeat(16))),
+  );
+  await start(handler, { before: [before] });
+  const answer = await post();
+  goOn.open();
+  // Meanwhile the client does not read.
+  for (let turn = 0; turn < 200; turn += 1) await otherTraffic(app.url);
+  expect(bare(await answer.text())).toBe(event.repeat(16));
+  expect(most).toBeLessThan(1 << 20);
+});
+
 it('[O-04] opens a stream behind compression, which does not hold it back, and behind and in front of other middlewares', async () => {
   const { goOn, handler } = waiting((res) => res.writeHead(200, SSE).end(STREAM));
   const record = recordTurn({ store: memoryStore() }) as RequestHandler;

@@ -7,6 +7,8 @@ import { ResponseAnswer } from '../../../src/engine/guarding/answers/response-an
 import { pii } from '../../../src/policies/guards/index.ts';
 import type { Guard } from '../../../src/ports/guard.ts';
 import type { ModelEvent } from '../../../src/protocol/events.ts';
+import type { JsonObject } from '../../../src/protocol/record.ts';
+import { expectLinearWork } from '../../support/linear-work.ts';
 import { requestGuards } from './support.ts';
 
 /** What is left of the events, one batch each; only calls of `shown` are shown at once. */
@@ -267,6 +269,14 @@ describe('a chat answer', () => {
     );
   });
 
+  it('[V-18] may have fields whose names are properties of every object', async () => {
+    const { guards, reports } = requestGuards({ output: [pii()] });
+    const answer = new ChatAnswer(guards);
+    await answer.event(chunk({ constructor: 'bob@example.com' }));
+    await answer.end();
+    expect(reports.map(({ place }) => place)).toEqual(['constructor']);
+  });
+
   it('leaves log probabilities out, which spell the text', async () => {
     const logprobs = { content: [{ token: 'bob@example.com', logprob: -1 }] };
     const choice = { index: 0, logprobs, finish_reason: null };
@@ -351,6 +361,16 @@ describe('a message of Anthropic’s API', () => {
     expect(await shown(text('bob@exam'), between, text('ple.com!'))).toBe('[EMAIL]!');
   });
 
+  it('[G-05] has no secret that is torn between the start of a block and its deltas', async () => {
+    const start = (block: object) => JSON.stringify({ type: 'content_block_start', index: 0, content_block: block });
+    expect(await shown(start({ type: 'text', text: 'Ask bob@exam' }), text('ple.com!'))).toBe('Ask [EMAIL]!');
+    expect(await shown(start({ type: 'text', text: 'Ask bob@example.com!' }))).toBe('Ask [EMAIL]!');
+  });
+
+  it('[V-18] may have deltas whose type is a property of every object', async () => {
+    expect(await shown(delta({ type: 'constructor', text: 'bob@exam' }), text('ple.com!'))).toBe('[EMAIL]!');
+  });
+
   it('guards a text that a ping brings', async () => {
     const answer = new MessageAnswer(requestGuards({ output: [pii()] }).guards, 1000);
     expect(await answer.event('{"type":"ping","note":"bob@example.com"}')).toEqual([
@@ -414,6 +434,46 @@ describe('an answer of the Responses API', () => {
     ['what begins as the address of data does', '{"output":["data:bob@example.com"]}', '{"output":["data:[EMAIL]"]}'],
   ])('is guarded if it is %s', async (_, text, shown) => {
     expect(await new ResponseAnswer(requestGuards({ output: [pii()] }).guards, 1000).whole(text)).toBe(shown);
+  });
+
+  it('[G-05] has no secret that is torn between the beginning of a part and its deltas', async () => {
+    const answer = new ResponseAnswer(requestGuards({ output: [pii()] }).guards, 1000);
+    const place = { item_id: 'msg_1', output_index: 0, content_index: 0 };
+    const part = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] });
+    const text = 'Ask bob@example.com.';
+    const shown: JsonObject[] = [];
+    for (const data of [
+      event('response.content_part.added', { ...place, part: part('Ask bob@exam') }),
+      event('response.output_text.delta', { ...place, delta: 'ple.com.' }),
+      event('response.output_text.done', { ...place, text }),
+    ])
+      shown.push(...(await answer.event(data)).map((each) => JSON.parse(each)));
+    expect(shown[0]).toEqual({ type: 'response.content_part.added', ...place, part: part('') });
+    expect(shown.map(({ delta = '' }) => delta).join('')).toBe('Ask [EMAIL].');
+    expect(shown.at(-1)).toMatchObject({ text: 'Ask [EMAIL].' });
+  });
+
+  it('[G-05] has no secret that is torn where each event gives its item another id', async () => {
+    const answer = new ResponseAnswer(requestGuards({ output: [pii()] }).guards, 1000);
+    const place = { output_index: 0, content_index: 0 };
+    const shown: JsonObject[] = [];
+    for (const [id, delta] of Object.entries({ a: 'Ask bob@exam', b: 'ple.com', c: ' now.' }))
+      for (const data of await answer.event(event('response.output_text.delta', { ...place, item_id: id, delta })))
+        shown.push(JSON.parse(data));
+    const text = 'Ask bob@example.com now.';
+    for (const data of await answer.event(event('response.output_text.done', { ...place, item_id: 'd', text })))
+      shown.push(JSON.parse(data));
+    expect(shown.map(({ delta = '' }) => delta).join('')).toBe('Ask [EMAIL] now.');
+    expect(shown.at(-1)).toMatchObject({ item_id: 'd', text: 'Ask [EMAIL] now.' });
+  });
+
+  it('[F-04] [G-05] takes linear work for events beside thousands of texts that never end', async () => {
+    await expectLinearWork(4000, async (size) => {
+      const answer = new ResponseAnswer(requestGuards({ output: [pii()] }).guards, 1e6);
+      for (let index = 0; index < size; index += 1)
+        await answer.event(event('response.output_text.delta', { output_index: index, delta: 'a' }));
+      for (let index = 0; index < size; index += 1) await answer.event(event('response.in_progress', { x: 1 }));
+    });
   });
 
   it('leaves parts of a picture alone', async () => {

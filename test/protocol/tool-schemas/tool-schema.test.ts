@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { isRecord, type JsonObject } from '../../../src/protocol/record.ts';
 import { DIALECT_RULES, SCHEMA_DIALECTS, type SchemaDialect } from '../../../src/protocol/tool-schemas/dialects.ts';
 import { looseSchema } from '../../../src/protocol/tool-schemas/tool-schema.ts';
+import { expectLinearWork } from '../../support/linear-work.ts';
 import { describeShared, listShared, readShared } from '../../support/shared.ts';
 
 const NAMES = ['a', 'b', 'not ok', '__proto__'] as const;
@@ -287,6 +288,57 @@ describe('the schema of a tool', () => {
     for (const schema of hostile)
       for (const dialect of SCHEMA_DIALECTS)
         expect(JSON.stringify(looseSchema(schema, dialect).schema).length).toBeLessThan(3_000_000);
+  });
+
+  const named = (count: number, value: (at: number) => unknown) =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, value(at)]));
+  const branches = (size: number, branch: JsonObject) => Array.from({ length: size / 8 }, () => branch);
+  const shared: Readonly<Record<string, (size: number) => JsonObject>> = {
+    'branches with many properties': (size) => ({
+      anyOf: branches(size, { $ref: '#/$defs/a' }),
+      $defs: { a: object(named(size, () => ({}))) },
+    }),
+    'branches of parts with many properties': (size) => ({
+      allOf: branches(size, { $ref: '#/$defs/a', properties: { b: {} } }),
+      $defs: { a: object(named(size, () => ({}))) },
+    }),
+    'branches that require much': (size) => ({
+      anyOf: branches(size, { $ref: '#/$defs/a' }),
+      $defs: { a: { required: Array.from({ length: size }, (_, at) => `p${at}`) } },
+    }),
+    'branches with many keywords': (size) => ({
+      anyOf: branches(size, { $ref: '#/$defs/a' }),
+      $defs: { a: { anyOf: [{ $ref: '#/$defs/b' }] }, b: named(size, () => 1) },
+    }),
+    'branches with unions of a long property': (size) => {
+      const long = (text: string) => object({ x: { enum: Array.from({ length: size }, (_, at) => text + at) } });
+      const union = { anyOf: [{ $ref: '#/$defs/a' }, { $ref: '#/$defs/b' }] };
+      return { anyOf: branches(size, { $ref: '#/$defs/c' }), $defs: { a: long('a'), b: long('b'), c: union } };
+    },
+    'properties of parts with many properties': (size) =>
+      object(
+        named(size, () => ({ allOf: [{ $ref: '#/$defs/a' }, { $ref: '#/$defs/a' }] })),
+        {
+          $defs: { a: object(named(size, () => ({}))) },
+        },
+      ),
+    'properties with a long reference': (size) =>
+      object(
+        named(size, () => ({ $ref: '#/$defs/a' })),
+        { $defs: { a: { $ref: `#${'/$defs'.repeat(size)}` } } },
+      ),
+  };
+
+  it.each(Object.entries(shared))('[F-04] [V-23] takes linear work for a schema of %s', async (_, schema) => {
+    for (const dialect of ['openai', 'plain'] as const)
+      await expectLinearWork(8000, (size) => looseSchema(schema(size), dialect));
+  });
+
+  it('[V-23] accepts anything in a union whose properties are nested deeper than the stack', () => {
+    let deep: JsonObject = {};
+    for (let at = 0; at < 20_000; at += 1) deep = { not: deep };
+    const { schema } = looseSchema({ anyOf: [object({ deep }), object({ deep: {} })] }, 'openai');
+    expect(schema).toEqual(object({}));
   });
 });
 

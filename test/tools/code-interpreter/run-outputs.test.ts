@@ -14,6 +14,14 @@ describe('runOutputs', () => {
     expect(logsOf('\na\n\nb\n\n', '\n', 'c\n')).toBe('\na\n\nb\nc');
   });
 
+  it('[V-18] shows no file as an image for an ending that is a property of every object', () => {
+    const files = ['a.constructor', 'b.__proto__'].map((name) => ({ name, data: Buffer.from('x') }));
+    const run = { stdout: '', stderr: '', result: '', error: undefined, files };
+    expect(runOutputs(run, false, { ...LIMITS, imageBytes: 1000 })).toEqual([
+      { type: 'logs', logs: 'Files written: a.constructor, b.__proto__' },
+    ]);
+  });
+
   it('[V-26] cuts no character in two', () => {
     const text = logsOf(`x${'\u{1f600}'.repeat(1000)}`, '', '');
     expect(text).toMatch(/left out/);

@@ -158,19 +158,19 @@ export class ChatAnswer extends AnswerReader {
   }
 }
 
-const PLACES: Readonly<Record<string, string>> = {
-  content: 'text',
-  refusal: 'refusal',
-  tool_calls: 'arguments',
-  function_call: 'arguments',
-  function: 'arguments',
-  custom: 'arguments',
-  annotations: 'citation',
-};
+const PLACES: ReadonlyMap<string, string> = new Map([
+  ['content', 'text'],
+  ['refusal', 'refusal'],
+  ['tool_calls', 'arguments'],
+  ['function_call', 'arguments'],
+  ['function', 'arguments'],
+  ['custom', 'arguments'],
+  ['annotations', 'citation'],
+]);
 
 /** The place of a field of a message, and of everything in it. */
 function fieldPlace(name: string): string {
-  return PLACES[name] ?? (name.startsWith('reasoning') ? 'reasoning' : name || 'text');
+  return PLACES.get(name) ?? (name.startsWith('reasoning') ? 'reasoning' : name || 'text');
 }
 
 /** The texts of a chunk that later chunks continue. */

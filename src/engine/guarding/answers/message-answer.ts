@@ -6,11 +6,11 @@ import { isReadText } from '../texts/walk.ts';
 import { AnswerReader, type GrowingText } from './answer-reader.ts';
 
 /** The field of each kind of delta whose text grows, and its place. */
-const GROWING_FIELDS: Readonly<Record<string, readonly [field: string, place: string]>> = {
-  text_delta: ['text', 'text'],
-  thinking_delta: ['thinking', 'reasoning'],
-  input_json_delta: ['partial_json', 'arguments'],
-};
+const GROWING_FIELDS: ReadonlyMap<string, readonly [field: string, place: string]> = new Map([
+  ['text_delta', ['text', 'text']],
+  ['thinking_delta', ['thinking', 'reasoning']],
+  ['input_json_delta', ['partial_json', 'arguments']],
+]);
 
 /** Comes whole, at the end of a thought. */
 const SIGNATURE = 'signature_delta';
@@ -21,7 +21,18 @@ export class MessageAnswer extends AnswerReader {
   private openBlock: unknown;
 
   protected override async readEvent(event: JsonObject): Promise<readonly JsonObject[]> {
-    const { type, index, delta } = event;
+    const { type, index, delta, content_block: block } = event;
+    if (type === 'content_block_start' && isRecord(block)) {
+      const deltaType = `${plainText(block.type)}_delta`;
+      const [field = ''] = GROWING_FIELDS.get(deltaType) ?? [];
+      const text = plainText(block[field]);
+      // Clients add the deltas to what a block begins with, so that is shown as one of them.
+      if (text !== '')
+        return [
+          ...(await this.readEvent({ ...event, content_block: { ...block, [field]: '' } })),
+          ...(await this.readEvent({ type: 'content_block_delta', index, delta: { type: deltaType, [field]: text } })),
+        ];
+    }
     const growing = type === 'content_block_delta' && isRecord(delta) ? growingText(delta, index) : undefined;
     // These may come in the middle of a text, as a citation does, which is whole.
     const isBetween =
@@ -60,7 +71,7 @@ export class MessageAnswer extends AnswerReader {
 function growingText(delta: JsonObject, block: unknown): GrowingText | undefined {
   if (delta.type === SIGNATURE) return undefined;
   const isRead = (name: string) => typeof delta[name] === 'string' && isReadText(delta, name, delta[name], PIECE);
-  const [field, place] = GROWING_FIELDS[String(delta.type)] ?? [Object.keys(delta).find(isRead), 'text'];
+  const [field, place] = GROWING_FIELDS.get(String(delta.type)) ?? [Object.keys(delta).find(isRead), 'text'];
   if (field === undefined || typeof delta[field] !== 'string') return undefined;
   return { key: `${plainText(block)} ${field}`, place, steps: ['delta', field] };
 }

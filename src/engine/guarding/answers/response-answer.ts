@@ -10,6 +10,13 @@ const TEXT = 'response.output_text';
 /** Its deltas are base64. */
 const AUDIO_DELTA = /^response\.(output_)?audio\.delta$/;
 const STEPS = ['delta'] as const;
+/** The text of each type of part, and the event that continues it. */
+const BEGINNINGS: ReadonlyMap<unknown, readonly [field: string, delta: string]> = new Map([
+  ['output_text', ['text', TEXT + DELTA]],
+  ['refusal', ['refusal', 'response.refusal.delta']],
+  ['reasoning_text', ['text', 'response.reasoning_text.delta']],
+  ['summary_text', ['text', 'response.reasoning_summary_text.delta']],
+]);
 
 /** A complete text as it was shown, and where its characters are now. */
 interface CompleteText {
@@ -28,9 +35,19 @@ export class ResponseAnswer extends AnswerReader {
   private sequence: number | undefined;
 
   protected override async readEvent(event: JsonObject): Promise<readonly JsonObject[]> {
-    const { type, delta } = event;
+    const { type, delta, part: added, ...place } = event;
     // The cast: texts are replaced by texts.
     if (typeof type !== 'string') return [(await this.mapTexts(event)) as JsonObject];
+    if (type.endsWith('_part.added') && isRecord(added)) {
+      const [field, deltaType] = BEGINNINGS.get(added.type) ?? ['', ''];
+      const text = plainText(added[field]);
+      // Clients add the deltas to what a part begins with, so that is shown as one of them.
+      if (text !== '')
+        return [
+          ...(await this.readEvent({ ...event, part: { ...added, [field]: '' } })),
+          ...(await this.readEvent({ ...place, type: deltaType, delta: text })),
+        ];
+    }
     if (type.endsWith(DELTA) && typeof delta === 'string') {
       // The cast: texts are replaced by texts.
       if (AUDIO_DELTA.test(type)) return [{ ...((await this.mapTexts({ ...event, delta: '' })) as JsonObject), delta }];
@@ -40,9 +57,7 @@ export class ResponseAnswer extends AnswerReader {
     }
     const key = type.endsWith(DONE) ? textKey(event, type.slice(0, -DONE.length)) : undefined;
     const rest: JsonObject[] = [];
-    // Some servers leave out the event that ends a text.
-    for (const open of this.openTexts.values())
-      if (open.key === key || isOver(open.event, event)) rest.push(...(await this.endText(open)));
+    for (const open of this.endedBy(event, type, key)) rest.push(...(await this.endText(open)));
     // The cast: texts are replaced by texts.
     const guarded = (await this.mapTexts(event)) as JsonObject;
     const track = this.openTexts.get(textKey(event, TEXT))?.track;
@@ -52,6 +67,16 @@ export class ResponseAnswer extends AnswerReader {
     if (isRecord(shown.response)) this.response = shown.response;
     if (type === 'response.output_item.done') this.output.push(shown.item);
     return [...rest, shown];
+  }
+
+  /** Some servers leave out the event that ends a text. Few events end any, and thousands may be open. */
+  private endedBy(event: JsonObject, type: string, key: string | undefined): readonly OpenText[] {
+    if (ENDS.has(type)) return [...this.openTexts.values()];
+    if (!type.endsWith('_part.done') && type !== 'response.output_item.done') {
+      const open = key === undefined ? undefined : this.openTexts.get(key);
+      return open ? [open] : [];
+    }
+    return [...this.openTexts.values()].filter((each) => each.key === key || isWithin(each.event, event));
   }
 
   private noteText(key: string, delta: string, events: readonly JsonObject[]): readonly JsonObject[] {
@@ -103,11 +128,8 @@ export class ResponseAnswer extends AnswerReader {
   }
 }
 
-/** Whether the event ends the text of this delta: that of its part, of its item, or of the response. */
-function isOver(delta: JsonObject, event: JsonObject): boolean {
-  const { type } = event;
-  if (ENDS.has(type)) return true;
-  if (!String(type).endsWith('_part.done') && type !== 'response.output_item.done') return false;
+/** Whether the text of this delta is of the part or of the item that the event ends. */
+function isWithin(delta: JsonObject, event: JsonObject): boolean {
   const isPartOf = (index: string) => event[index] === undefined || delta[index] === event[index];
   return delta.output_index === event.output_index && isPartOf('content_index') && isPartOf('summary_index');
 }
@@ -116,10 +138,13 @@ const ENDS: ReadonlySet<unknown> = new Set([
   ...['response.completed', 'response.incomplete', 'response.failed', 'response.cancelled', 'error'],
 ]);
 
-/** Names a text by the events that bring it, such as `response.output_text`, and by where it stands in the output. */
+/**
+ * Names a text by the events that bring it, such as `response.output_text`, and by where it stands in the output. The id of
+ * its item counts only where that is missing: GitHub Copilot's server gives an item another one in each event.
+ */
 function textKey(event: JsonObject, part: string): string {
-  const { item_id: item, output_index: index, content_index: content, summary_index: summary } = event;
-  return [part, ...[item, index, content, summary].map(plainText)].join(' ');
+  const { item_id: id, output_index: index, content_index: content = 0, summary_index: summary = 0 } = event;
+  return [part, ...[index ?? `of ${plainText(id)}`, content, summary].map(plainText)].join(' ');
 }
 
 function partPlace(part: string): string {
