@@ -236,7 +236,7 @@ export class ContainerKeeper implements Containers {
     record: ContainerRecord | undefined,
     signal: AbortSignal,
   ): Promise<Result & UsedContainer> {
-    const { key, files } = work;
+    const { files } = work;
     const terms = record && runtimeTerms(this.runtime, record);
     // Each request says anew what the container that it continues may reach, and another process may have run one since.
     if (!isDeepStrictEqual(slot.terms, terms)) await slot.container?.close();
