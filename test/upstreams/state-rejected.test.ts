@@ -134,7 +134,7 @@ describe('responsesUpstream', () => {
   it('[V-14] notes once what has no place in either request', async () => {
     await start(responsesUpstream, [{ body: THOUGHT }, REFUSED, YES]);
     const { output } = await askJson(app.url);
-    const odd = { type: 'computer_call', status: 'completed' };
+    const odd = { type: 'image_generation_call', status: 'completed' };
     await askJson(app.url, { input: [{ role: 'user', content: 'Hi' }, ...listOf(output), odd] });
     expect(notes.toSorted()).toEqual(['item_skipped', 'state_rejected']);
   });
