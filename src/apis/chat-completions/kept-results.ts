@@ -3,6 +3,7 @@
 import { referenceByteBudget } from '../../engine/history/history.ts';
 import { type StoreWriteSettings, storeRecord } from '../../engine/request/keep.ts';
 import { reportInfo } from '../../ports/hooks.ts';
+import { mapInGroups } from '../../ports/queues/in-groups.ts';
 import { fromStore, type ResponseStore } from '../../ports/store.ts';
 import { toolMessages } from '../../protocol/chat-completions/messages.ts';
 import type { OwnFields } from '../../protocol/chat-completions/own-fields.ts';
@@ -81,7 +82,6 @@ export async function restoreResults(
   { store, scope, maxBytes, maxRounds, guarded }: RoundStore,
   messages: readonly Message[],
 ): Promise<readonly Message[]> {
-  const restored: Message[] = [];
   const room = referenceByteBudget(maxBytes, 'messages');
   const lookups = new Map<string, Promise<readonly Item[] | undefined> | undefined>();
   // Of the newest messages only: one body must not cause a hundred thousand store reads.
@@ -99,11 +99,8 @@ export async function restoreResults(
     return room(await lookup);
   };
   // A few at a time: one body must not cause thousands of concurrent store reads.
-  for (let from = 0; from < messages.length; from += AT_ONCE) {
-    const some = messages.slice(from, from + AT_ONCE).map((message) => restoreMessage(find, message, guarded));
-    for (const one of await Promise.all(some)) for (const message of one) restored.push(message);
-  }
-  return restored;
+  const restored = await mapInGroups(messages, AT_ONCE, (message) => restoreMessage(find, message, guarded));
+  return restored.flat();
 }
 
 /** The message with the messages of its round; the message alone if it is not the one that the client received. */

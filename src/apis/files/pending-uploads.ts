@@ -3,6 +3,7 @@
 import { createHash, hash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { type FileStore, type FileUpload, fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
+import { mapInGroups } from '../../ports/queues/in-groups.ts';
 import { isUntracked } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { fileIdOfUpload, newObjectId, quoteId, uploadedFileId } from '../../protocol/ids.ts';
@@ -166,18 +167,13 @@ export class PendingUploads {
     { scope, id: uploadId }: PendingUpload,
     ids: readonly string[],
   ): Promise<readonly StoredFile[]> {
-    const found: StoredFile[] = [];
-    for (let from = 0; from < ids.length; from += MAX_PARALLEL) {
-      const some = ids.slice(from, from + MAX_PARALLEL).map(async (id) => {
-        const fileId = fileIdOfUpload('part', id);
-        const key = { scope: uploadScope(scope), id: fileId ?? '' };
-        const part = fileId === undefined ? undefined : await fromFiles(() => this.files.get(key));
-        if (part?.purpose !== uploadId) throw mismatchError(`The upload has no part ${quoteId(id)}.`, 'part_ids');
-        return part;
-      });
-      found.push(...(await Promise.all(some)));
-    }
-    return found;
+    return mapInGroups(ids, MAX_PARALLEL, async (id) => {
+      const fileId = fileIdOfUpload('part', id);
+      const key = { scope: uploadScope(scope), id: fileId ?? '' };
+      const part = fileId === undefined ? undefined : await fromFiles(() => this.files.get(key));
+      if (part?.purpose !== uploadId) throw mismatchError(`The upload has no part ${quoteId(id)}.`, 'part_ids');
+      return part;
+    });
   }
 
   private async removeParts({ scope, id }: PendingUpload): Promise<void> {
@@ -185,10 +181,7 @@ export class PendingUploads {
     const query = { limit: PARTS_PAGE, order: 'asc', purpose: id } as const;
     for (let hasMore = true; hasMore; ) {
       const page = await fromFiles(() => this.files.list(parts, query));
-      for (let from = 0; from < page.files.length; from += MAX_PARALLEL) {
-        const some = page.files.slice(from, from + MAX_PARALLEL);
-        await Promise.all(some.map((part) => fromFiles(() => this.files.delete(part))));
-      }
+      await mapInGroups(page.files, MAX_PARALLEL, (part) => fromFiles(() => this.files.delete(part)));
       hasMore = page.hasMore && page.files.length > 0;
     }
   }

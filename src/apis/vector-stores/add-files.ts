@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { fromIndex } from '../../engine/indexing/from-index.ts';
 import type { VectorStores } from '../../engine/indexing/vector-stores.ts';
 import { fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
+import { mapInGroups } from '../../ports/queues/in-groups.ts';
 import {
   type FileCounts,
   type IndexingStatus,
@@ -54,12 +55,12 @@ export class StoreFiles {
    */
   async known(wanted: readonly WantedFile[], store: StoredVectorStore, { param, batch }: Lookup): Promise<NewFiles> {
     const createdAt = Date.now();
-    const files = await mapInParallel(wanted, async (each): Promise<NewVectorFile> => {
+    const files = await mapInGroups(wanted, MAX_PARALLEL, async (each): Promise<NewVectorFile> => {
       const { filename } = await this.uploaded(each.id, store.scope, param);
       const place = { scope: store.scope, store: store.id, ...(batch ? { batch: batch.id } : {}) };
       return { ...place, ...each, filename, createdAt };
     });
-    const statuses = await mapInParallel(files, (file) => this.sameFile(file));
+    const statuses = await mapInGroups(files, MAX_PARALLEL, (file) => this.sameFile(file));
     const added = files.filter((_, at) => statuses[at] === undefined);
     const shared = files.flatMap(({ id }, at) => (statuses[at] === 'in_progress' ? [id] : []));
     await this.checkQuota(store, added);
@@ -72,7 +73,9 @@ export class StoreFiles {
     const { index } = this.vectorStores;
     const own = await fromIndex(() => index.countFiles({ scope, id: store }, id));
     const counts = { ...own, completed: own.completed + unchanged };
-    const files = await mapInParallel(shared, (file) => fromIndex(() => index.getFile({ scope, store, id: file })));
+    const files = await mapInGroups(shared, MAX_PARALLEL, (file) =>
+      fromIndex(() => index.getFile({ scope, store, id: file })),
+    );
     for (const file of files) if (file) counts[file.status] += 1;
     return counts;
   }
@@ -121,16 +124,6 @@ export class StoreFiles {
       }
     }
   }
-}
-
-async function mapInParallel<Entry, Result>(
-  entries: readonly Entry[],
-  run: (entry: Entry) => Promise<Result>,
-): Promise<readonly Result[]> {
-  const results: Result[] = [];
-  for (let from = 0; from < entries.length; from += MAX_PARALLEL)
-    results.push(...(await Promise.all(entries.slice(from, from + MAX_PARALLEL).map(run))));
-  return results;
 }
 
 function hasSameChunks({ status, chunking, autoChunking }: VectorFile, file: NewVectorFile): boolean {

@@ -1,5 +1,7 @@
 /** Takes files out of vector stores that are no longer among the uploaded files: they were deleted there, or have expired. */
+
 import { type FileStore, fromFiles } from '../../ports/files/file-store.ts';
+import { mapInGroups } from '../../ports/queues/in-groups.ts';
 import type { VectorFileKey, VectorIndex } from '../../ports/vectors/vector-index.ts';
 import { fromIndex } from './from-index.ts';
 
@@ -19,12 +21,9 @@ export async function removeGone(
 ): Promise<ReadonlySet<string>> {
   const ids = [...new Map(keys.map((key) => [key.id, key])).values()];
   const gone = new Set<string>();
-  for (let from = 0; from < ids.length; from += AT_ONCE) {
-    const looked = ids.slice(from, from + AT_ONCE).map(async ({ scope, id }) => {
-      if (!(await fromFiles(() => files.get({ scope, id })))) gone.add(id);
-    });
-    await Promise.all(looked);
-  }
+  await mapInGroups(ids, AT_ONCE, async ({ scope, id }) => {
+    if (!(await fromFiles(() => files.get({ scope, id })))) gone.add(id);
+  });
   const places = new Map(keys.map((key) => [`${key.store}\0${key.id}`, key]));
   for (const key of places.values()) if (gone.has(key.id)) await fromIndex(() => index.deleteFile(key));
   return gone;

@@ -15,6 +15,7 @@ import {
   toStoredFile,
 } from '../../ports/files/file-store.ts';
 import { checkOptions, isFunction, milliseconds } from '../../ports/host/options-check.ts';
+import { mapInGroups } from '../../ports/queues/in-groups.ts';
 import { OneAtATime } from '../../ports/queues/one-at-a-time.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { isRecord } from '../../protocol/record.ts';
@@ -149,7 +150,7 @@ class S3Files implements FileStore {
     const entries = new Map((await this.entries(scope, this.keys.tenant(scope))).map((entry) => [entry.file, entry]));
     const page = filePage([...entries.keys()], query);
     const files: StoredFile[] = [];
-    await forEachInGroups(page.files, async (file, index) => {
+    await mapInGroups(page.files, AT_ONCE, async (file, index) => {
       const entry = entries.get(file);
       const described = entry && (await this.described(entry));
       if (described) files[index] = described;
@@ -225,7 +226,7 @@ class S3Files implements FileStore {
     if (now - this.sweptAt < SWEEP_MS) return;
     this.sweptAt = now;
     const marks = await this.bucket.keys(this.keys.marks, MAX_SWEPT);
-    await forEachInGroups(marks, async (key) => {
+    await mapInGroups(marks, AT_ONCE, async (key) => {
       const { dueAt, reason, place } = this.keys.readMark(key);
       if (dueAt > now) return;
       if (reason !== 'upload' || (await this.descriptions(place)).length === 0) await this.erase(place);
@@ -272,13 +273,4 @@ class Draft {
   end(): Promise<void> {
     return this.bucket.delete(this.key);
   }
-}
-
-/** Does the work for all items, `AT_ONCE` at a time. */
-async function forEachInGroups<Item>(
-  items: readonly Item[],
-  work: (item: Item, index: number) => Promise<void>,
-): Promise<void> {
-  for (let at = 0; at < items.length; at += AT_ONCE)
-    await Promise.all(items.slice(at, at + AT_ONCE).map((item, index) => work(item, at + index)));
 }
