@@ -45,3 +45,8 @@ export function splitEvents(data: string): readonly string[] {
   if (lines.length < 2 || !isApart || jsonIn(data) !== undefined) return [data];
   return lines.every((line) => isDone(line) || jsonIn(line) !== undefined) ? lines : [data];
 }
+
+/** Whether a body of this content type is an event stream. */
+export function isEventStreamType(contentType: string | null | undefined): boolean {
+  return /^text\/event-stream\b/i.test(contentType ?? '');
+}

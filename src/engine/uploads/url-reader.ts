@@ -1,10 +1,12 @@
 /** Fetches the files that one request names by their URL, within one limit. */
+
 import type { FileFetcher } from '../../ports/files/file-fetcher.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { limitScope } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { visibleText } from '../../protocol/printable.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { isEventStreamType } from '../../streams/event-lines.ts';
 import { requestTooLarge, type Upload } from './upload-reader.ts';
 
 /** The most URLs that one request has fetched: each is a request to a server that the client chose. */
@@ -62,7 +64,7 @@ export class UrlReader {
       throw fetchFailure(`its server answered with the status ${response.status}`, param);
     }
     const contentType = response.headers.get('content-type')?.split(';')[0]?.trim();
-    if (/^text\/event-stream\b/i.test(contentType ?? '')) {
+    if (isEventStreamType(contentType)) {
       // The egress guard lets it stay open for as long as its server likes.
       await response.body?.cancel().catch(() => {});
       throw fetchFailure('its server answered with an event stream', param);

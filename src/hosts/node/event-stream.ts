@@ -1,5 +1,7 @@
 /** Recognises a plain-text event stream when the head of the answer is written. */
+
 import type { ServerResponse } from 'node:http';
+import { isEventStreamType } from '../../streams/event-lines.ts';
 import { headerIn } from './node-body.ts';
 
 /** What the head of an answer declares about its body. */
@@ -74,7 +76,7 @@ function isUnencoded(res: ServerResponse, args: readonly unknown[]): boolean {
 
 /** Whether it is an event stream in plain text. */
 export function isEventStream({ type, plain }: Pick<AnswerHead, 'type' | 'plain'>): boolean {
-  return plain && /^text\/event-stream\b/i.test(type);
+  return plain && isEventStreamType(type);
 }
 
 /** The bytes of a chunk that `write` or `end` receives, which may be text of some encoding, or missing. */

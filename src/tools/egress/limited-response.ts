@@ -1,4 +1,5 @@
 /** A response whose messages are limited in size and time. */
+import { isEventStreamType } from '../../streams/event-lines.ts';
 import type { Deadline } from './deadline.ts';
 import { EgressError } from './egress-error.ts';
 import { bodyMeter, eventMeter } from './message-meter.ts';
@@ -19,7 +20,7 @@ export function limitedResponse(response: Response, limits: ResponseLimits, cloc
   const { maxBytes, target } = limits;
   const tooLarge = () =>
     new EgressError('answer_too_large', target, `it sent a message of more than ${maxBytes} bytes`);
-  const isEvents = /^text\/event-stream\b/i.test(headers.get('content-type') ?? '');
+  const isEvents = isEventStreamType(headers.get('content-type'));
   if (!isEvents && Number(headers.get('content-length')) > maxBytes) throw clock.cut(tooLarge());
   // A server's events may be hours apart.
   if (isEvents) clock.pause();

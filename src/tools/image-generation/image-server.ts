@@ -6,6 +6,7 @@ import type { GeneratedImage } from '../../protocol/items.ts';
 import { undici } from '../../protocol/json/packages.cjs';
 import { masker, secretsOfHeader, secretsOfURL } from '../../protocol/secrets/mask.ts';
 import { readBytes, readWhole, streamBytes } from '../../streams/bytes.ts';
+import { isEventStreamType } from '../../streams/event-lines.ts';
 import { type AnswerTerms, imageIn, imageInBytes, imageInEvents, type OnPartial } from './image-answer.ts';
 import { ImageFailure, isOverLimit, statusFailure, tooLargeFailure, unusableAnswer } from './image-failure.ts';
 import { type ImageRequest, toForm } from './image-request.ts';
@@ -86,7 +87,7 @@ export class ImageServer {
     const maxBytes = imageBytes + MAX_REST_BYTES;
     const answer = await this.ask(request, signal);
     const terms: AnswerTerms = { request: request.fields, imageBytes, mask: this.mask, baseURL };
-    if (/^text\/event-stream\b/i.test(answer.type)) return imageInEvents(answer.body, maxBytes, terms, onPartial);
+    if (isEventStreamType(answer.type)) return imageInEvents(answer.body, maxBytes, terms, onPartial);
     if (!/[/+]json\b/i.test(answer.type)) {
       answer.body.close();
       throw unusableAnswer(`text of the type '${this.mask(answer.type).slice(0, 100)}'`);

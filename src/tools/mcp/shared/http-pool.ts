@@ -4,7 +4,7 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { RequestInit as PoolInit, RequestInfo } from 'undici';
 import { endDispatcher } from '../../../ports/host/end-dispatcher.ts';
 import { undici } from '../../../protocol/json/packages.cjs';
-import { eventLines } from '../../../streams/event-lines.ts';
+import { eventLines, isEventStreamType } from '../../../streams/event-lines.ts';
 import { boundedRetries } from '../../../streams/retry-lines.ts';
 import { bodyMeter, eventMeter } from '../../egress/message-meter.ts';
 import type { Fetch } from './client/mcp-client.ts';
@@ -47,7 +47,7 @@ export function httpPool(connectTimeoutMs: number): HttpPool {
 
 /** Whether a response is a stream of events. */
 export function isEventStream(response: Response): boolean {
-  return /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '');
+  return isEventStreamType(response.headers.get('content-type'));
 }
 
 /** Observes a body as it passes. */
