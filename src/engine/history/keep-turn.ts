@@ -71,13 +71,16 @@ export async function storeTurnEnd(
   await runStoreWrite(
     async () => {
       // A failure that is thrown has others who end the response.
-      const pauses = settings.onStoreError === 'fail' ? [] : PAUSES_MS;
-      for (const pauseMs of pauses) {
-        ending = await endRunning(store, turn, end, turn.version).catch(() => undefined);
-        if (ending) return;
-        await pause(pauseMs);
+      const pauses = settings.onStoreError === 'fail' ? [] : [...PAUSES_MS];
+      while (!ending) {
+        try {
+          ending = await endRunning(store, turn, end, turn.version);
+        } catch (error) {
+          const pauseMs = pauses.shift();
+          if (pauseMs === undefined) throw error;
+          await pause(pauseMs);
+        }
       }
-      ending = await endRunning(store, turn, end, turn.version);
     },
     settings,
     about,

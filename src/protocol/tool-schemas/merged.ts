@@ -15,22 +15,27 @@ const MEMBER_BYTES = 8;
 
 /** What the unions of one schema may still read: thousands of branches may refer to one definition, however long it is. */
 export class UnionBudget {
-  private left: number;
+  private readonly root: JsonObject;
+  private read = 0;
+  /** Measured once it matters: most schemas have few unions, or none. */
+  private most: number | undefined;
   private readonly texts = new Map<unknown, string>();
 
   constructor(root: JsonObject) {
-    this.left = MIN_BUDGET + MAX_READINGS * leastBytes(root);
+    this.root = root;
   }
 
   /** Whether nothing more may be read. */
   get isSpent(): boolean {
-    return this.left < 0;
+    if (this.read <= MIN_BUDGET) return false;
+    this.most ??= MIN_BUDGET + MAX_READINGS * leastBytes(this.root);
+    return this.read > this.most;
   }
 
   /** Counts the members of a schema. */
   take(schema: JsonObject): void {
     const members = [schema, readProperties(schema)].reduce((sum, each) => sum + Object.keys(each).length, 0);
-    this.left -= MEMBER_BYTES * (members + readRequired(schema).length);
+    this.read += MEMBER_BYTES * (members + readRequired(schema).length);
   }
 
   /** The JSON of a property's schema, by which it is compared with those of other branches. */
@@ -39,11 +44,11 @@ export class UnionBudget {
     if (text !== undefined) return text;
     try {
       text = JSON.stringify(schema);
-      this.left -= text.length;
+      this.read += text.length;
     } catch {
       // It is nested deeper than the stack.
       text = '';
-      this.left = -1;
+      this.read = Number.POSITIVE_INFINITY;
     }
     this.texts.set(schema, text);
     return text;

@@ -108,17 +108,13 @@ function watchedBy(store: FileStore, look: () => Promise<void>): FileStore {
 
 /** Puts and deletes so many times, and then waits until it may go on. */
 function pausedAfter(store: FileStore, steps: number) {
-  let [done, goOn, stop] = [0, () => {}, () => {}];
-  const open = new Promise<void>((resolve) => {
-    goOn = resolve;
-  });
-  const stopped = new Promise<void>((resolve) => {
-    stop = resolve;
-  });
+  let done = 0;
+  const { opened, open: goOn } = gate();
+  const { opened: stopped, open: stop } = gate();
   const step = async <Result>(run: () => Result) => {
     done += 1;
     if (done > steps) stop();
-    if (done > steps) await open;
+    if (done > steps) await opened;
     return run();
   };
   const paused: FileStore = Object.assign(Object.create(store), {

@@ -89,7 +89,8 @@ class ToolPlanner {
   private readonly client: ClientTools;
   /** The server-run tools. */
   private readonly toolset: Toolset;
-  private readonly runsPrograms: boolean;
+  /** The tool among them that runs the model's programs. */
+  private readonly programName: string | undefined;
   private readonly native: NativeTools | undefined;
   private readonly hasServerSearch: boolean;
   /** The client's tools that the model must find first. */
@@ -104,8 +105,10 @@ class ToolPlanner {
     this.client = readClientTools(clientTools);
     const { known, unknown } = this.client;
     this.native = input.native && nativeTools(clientTools, unknown, choice, input.native);
-    this.toolset = this.withoutIdlePrograms(listed);
-    this.runsPrograms = this.toolset.size > 0 && namesServing(this.toolset, PROGRAMS).length > 0;
+    const programNames = listed.size === 0 ? [] : namesServing(listed, PROGRAMS);
+    const isIdle = programNames.length > 0 && this.hasIdlePrograms(listed);
+    this.toolset = isIdle ? new Map([...listed].filter(([name]) => !programNames.includes(name))) : listed;
+    this.programName = isIdle ? undefined : programNames[0];
     // The search for tools is this server's, or one that the client runs.
     this.hasServerSearch = Boolean(this.toolset.get(TOOL_SEARCH)?.search);
     const hasSearch = this.hasServerSearch || known.get(TOOL_SEARCH)?.form.kind === 'tool_search';
@@ -119,7 +122,7 @@ class ToolPlanner {
     const resolved = this.resolveChoice();
     const found = new Set([...knownTools(input.conversation ?? [], findable), ...resolved.named]);
     const offer = this.offer(found, resolved.allowed);
-    const programs = this.runsPrograms ? this.programTools(offer.toolset, resolved.allowed) : undefined;
+    const programs = this.programName !== undefined ? this.programTools(offer.toolset, resolved.allowed) : undefined;
     const modelTools = [...this.clientDefinitions(found), ...this.serverDefinitions(offer, programs)];
     return {
       tools: input.tools,
@@ -135,25 +138,23 @@ class ToolPlanner {
     };
   }
 
-  /** Without the tool that runs programs, if these could call nothing. */
-  private withoutIdlePrograms(listed: Toolset): Toolset {
-    const names = listed.size === 0 ? [] : namesServing(listed, PROGRAMS);
-    if (names.length === 0 || this.client.programs.size > 0) return listed;
-    if ([...listed.values()].some(({ programs }) => programs)) return listed;
+  /** Whether programs could call nothing, which is noted. */
+  private hasIdlePrograms(listed: Toolset): boolean {
+    if (this.client.programs.size > 0 || [...listed.values()].some(({ programs }) => programs)) return false;
     this.noteDrop("No tool has 'programmatic' among its 'allowed_callers', so the model is offered no programs.");
-    return new Map([...listed].filter(([name]) => !names.includes(name)));
+    return true;
   }
 
   /** Notes the client's tools that the model is not offered. */
   private noteDropped(): void {
-    const { native, runsPrograms } = this;
+    const { native, programName } = this;
     const { known, unknown, repeated, indirect } = this.client;
     for (const tool of unknown) {
       if (!native?.hosted.includes(tool))
         this.noteDrop(`Tools of type '${printedType(tool.type)}' cannot be run here; the model is not offered it.`);
     }
     for (const name of repeated) this.noteDrop(`Two tools are called '${name}'; the model is offered the first.`);
-    if (runsPrograms || native?.runsPrograms) return;
+    if (programName !== undefined || native?.runsPrograms) return;
     for (const name of indirect) {
       if (!known.has(name))
         this.noteDrop(`'allowed_callers' does not let the model itself call '${name}'; it is not offered.`);
@@ -197,17 +198,17 @@ class ToolPlanner {
     if (!programs) return offered;
     const hidden = hiddenTools(this.findable, known);
     const isHidden = (name: string) => hidden(name) !== undefined;
-    const [programName] = namesServing(this.toolset, PROGRAMS);
-    return offered.map((tool) => (tool.name === programName ? withProgramTools(tool, programs, isHidden) : tool));
+    return offered.map((tool) => (tool.name === this.programName ? withProgramTools(tool, programs, isHidden) : tool));
   }
 
   private forms(): ReadonlyMap<string, ToolForm> {
-    const { client, deferred, runsPrograms } = this;
-    if (client.known.size === 0 && !runsPrograms) return NO_FORMS;
+    const { client, deferred } = this;
+    const ofPrograms = this.programName === undefined ? [] : client.programs;
+    if (client.known.size === 0 && this.programName === undefined) return NO_FORMS;
     const forms = new Map<string, ToolForm>();
     for (const [name, { form }] of client.known)
       forms.set(name, deferred.has(name) && form.namespace === undefined ? { ...form, isFound: true } : form);
-    for (const [name, { form }] of runsPrograms ? client.programs : []) if (!forms.has(name)) forms.set(name, form);
+    for (const [name, { form }] of ofPrograms) if (!forms.has(name)) forms.set(name, form);
     return forms;
   }
 
