@@ -4,8 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 // With more failures there is nothing to measure.
 const MOST_FAILURES = 50;
+/** Characters of an answer by which one that is wrong is told from others. */
+const MOST_OF_A_REASON = 200;
 // As many connections at once as a server's backlog holds.
 const AT_ONCE = 100;
+const MOST_OF_AN_END = 16 * 1024;
 const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 const OK = Buffer.from('HTTP/1.1 200');
 
@@ -21,13 +24,14 @@ process.once('disconnect', () => process.exit());
 
 /**
  * Sends each of `bodies` in turn, so many `turns` over so many `connections` of so many `tenants`, which open over `spreadMs`. Returns how many answers were complete, and
- * the times to their first byte, first stamped delta and end, and of stamps on their way, in milliseconds.
+ * have the text `holds` in one piece near their end; how many failed, and how each of those ended; and the times to their first byte, first stamped delta and end, and of
+ * stamps on their way, in milliseconds.
  */
-async function ask({ connections, turns, bodies, tenants = 1, spreadMs = 0, ...where }) {
+async function ask({ connections, turns, bodies, tenants = 1, spreadMs = 0, holds = '', ...where }) {
   const requestsOf = Array.from({ length: tenants }, (_, tenant) =>
     bodies.map((body) => requestOf(where, body, tenant)),
   );
-  const seen = { answers: 0, failed: 0, firstByte: [], firstDelta: [], whole: [], delay: [] };
+  const seen = { holds, answers: 0, failed: 0, reasons: {}, firstByte: [], firstDelta: [], whole: [], delay: [] };
   let left = turns;
 
   async function client(_, index) {
@@ -42,8 +46,13 @@ async function ask({ connections, turns, bodies, tenants = 1, spreadMs = 0, ...w
   }
 
   await Promise.all(Array.from({ length: connections }, client));
-  const { answers, failed, ...times } = seen;
-  return { answers, failed, ...Object.fromEntries(Object.entries(times).map(([name, all]) => [name, quantiles(all)])) };
+  const { holds: _, answers, failed, reasons, ...times } = seen;
+  return {
+    answers,
+    failed,
+    reasons,
+    ...Object.fromEntries(Object.entries(times).map(([name, all]) => [name, quantiles(all)])),
+  };
 }
 
 function quantiles(times) {
@@ -70,17 +79,24 @@ function open({ host, port }) {
 function exchange(socket, request, seen) {
   return new Promise((resolve) => {
     const read = answerReader(seen);
+    let last = '';
     const settle = (ok) => {
       socket.off('data', take).off('close', gone);
       if (ok) seen.answers += 1;
       else seen.failed += 1;
-      if (!ok) socket.destroy();
+      if (!ok) {
+        const reason = last.slice(-MOST_OF_A_REASON).replaceAll(/[0-9a-f]{16,}|\d+/g, '#');
+        seen.reasons[reason] = (seen.reasons[reason] ?? 0) + 1;
+        socket.destroy();
+      }
       resolve(ok);
     };
     const gone = () => settle(false);
     const take = (data) => {
+      // The end of an answer, of which a piece may hold no more than the last bytes.
+      if (seen.holds !== '') last = (last + data.latin1Slice()).slice(-MOST_OF_AN_END);
       const whole = read(data);
-      if (whole !== undefined) settle(whole);
+      if (whole !== undefined) settle(whole && last.includes(seen.holds));
     };
     socket.on('data', take).on('close', gone);
     socket.write(request);

@@ -1,6 +1,6 @@
 /**
  * Writes docs/conformance.md: the suites, and the clients and model servers that they test with, in the versions of the lock files. The counts are those of the last
- * `.ci/run`, which leaves them in build/results.tsv; without that file they stay as they are. `--check` only compares, apart from the counts.
+ * `.ci/run` and `.ci/full`, which leave them in build/results.tsv; without that file they stay as they are. `--check` only compares, apart from the counts.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

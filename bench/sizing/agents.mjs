@@ -13,6 +13,8 @@ const PROCESSES = [1, 2, 4];
 const DATABASES = { Redis: 'redis', PostgreSQL: 'postgres' };
 /** The API keys of the clients: one tenant may follow 1,000 responses of a process, and no more. */
 const TENANTS = 100;
+/** What the end of a whole answer holds. */
+const COMPLETED = 'event: response.completed';
 /** Two files for a stream, and some for everything else. */
 const OTHER_FILES = 200;
 
@@ -56,6 +58,7 @@ async function measured({ start }, { database, name, count, processes, isBackgro
             bodies: bodies(plan),
             tenants: TENANTS,
             spreadMs,
+            holds: COMPLETED,
           },
         }),
       ),
@@ -75,6 +78,7 @@ async function measured({ start }, { database, name, count, processes, isBackgro
     const sum = (key) => seen.reduce((total, answer) => total + answer[key], 0);
     return {
       ...{ count: each * processes, processes, failed: sum('failed'), answers: sum('answers') },
+      reasons: seen.flatMap(({ reasons }) => Object.entries(reasons)),
       rss: during.rss / processes,
       perStream: (during.rss - before.rss) / (each * processes),
       connections: during.connections,
@@ -153,6 +157,7 @@ async function sized(bench, title) {
         const count = Math.min(bench.scaled(CONVERSATIONS), most);
         console.error(`${new Date().toLocaleTimeString('en')}: ${title}, ${kind}, ${processes}`);
         last = await measured(bench, { database, name, count, processes, isBackground, job: open });
+        for (const [reason, times] of last.reasons) console.error(`${times} ended so: ${reason}`);
         rows.open.push([
           ...[title, kind, processes, shown(last.count), shown(last.failed)],
           ...[shown(last.rss / 2 ** 20), shown(last.perStream / 1024, 1), shown(last.connections)],

@@ -50,8 +50,8 @@ export class Recording<Event> {
   private events: StoredEvent<Event>[] = [];
   /** How many earlier events have been dropped. */
   private gone = 0;
-  /** Characters of all events that were ever kept, except those that repeat others. */
-  private notified = 0;
+  /** Characters of all events so far, those that are dropped included, except those that repeat others. */
+  private kept = 0;
   private repeated = 0;
   private isOver = false;
   private readonly pulling = new Set<Replay<Event>>();
@@ -66,19 +66,19 @@ export class Recording<Event> {
 
   /** Characters of all frames that are kept. */
   get size(): number {
-    return this.notified - this.findStart(this.gone) + this.repeated;
+    return this.kept - this.findStart(this.gone) + this.repeated;
   }
 
   /** Adds events, and wakes the waiting readers. */
   add(events: readonly RecordedEvent<Event>[]): void {
     for (const { sequence, event, size, isRepeated } of events) {
       // Field by field: V8 gives each copy that is made by spreading a hidden class of its own, of 200 bytes.
-      this.events.push({ sequence, event, size, isRepeated, start: this.notified });
+      this.events.push({ sequence, event, size, isRepeated, start: this.kept });
       if (isRepeated) this.repeated += size;
-      else this.notified += size;
+      else this.kept += size;
     }
     // The latest event stays, however long it is: readers that are up to date must be able to read it.
-    if (this.notified - this.findStart(this.gone) > this.maxCharacters) this.forget(this.events.length - events.length);
+    if (this.kept - this.findStart(this.gone) > this.maxCharacters) this.forget(this.events.length - events.length);
     this.wake();
   }
 
@@ -180,7 +180,7 @@ export class Recording<Event> {
 
   private isSomeoneBehind(): boolean {
     const since = performance.now() - PATIENCE_MS;
-    const far = this.notified - this.maxCharacters / 2;
+    const far = this.kept - this.maxCharacters / 2;
     if (this.findStart(this.gone) >= far) return false;
     for (const { index, pulledAt } of this.readers) if (pulledAt > since && this.findStart(index) < far) return true;
     return false;
@@ -190,7 +190,7 @@ export class Recording<Event> {
    * How many characters were kept before the frame with this index; for a dropped one, before the first that is left.
    */
   private findStart(index: number): number {
-    return this.events[Math.max(index - this.gone, 0)]?.start ?? this.notified;
+    return this.events[Math.max(index - this.gone, 0)]?.start ?? this.kept;
   }
 
   private firstAfter(sequence: number): number {
@@ -207,7 +207,7 @@ export class Recording<Event> {
 
   /** Drops a quarter at once, since each time moves all the remaining ones; keeps at most this many frames. */
   private forget(most: number): void {
-    const enough = this.notified - this.maxCharacters * 0.75;
+    const enough = this.kept - this.maxCharacters * 0.75;
     let count = 0;
     for (const { start, size, isRepeated } of this.events) {
       if (count === most || start >= enough) break;

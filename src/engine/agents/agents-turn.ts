@@ -13,6 +13,7 @@ import { hasLeft } from '../request/endpoint-request.ts';
 import { startState, type TurnState } from '../turn/machine/state.ts';
 import { isComment, runTurn, type Turn } from '../turn/run-turn.ts';
 import type { AgentMail } from '../turn/tool-loop.ts';
+import { AgentRun } from './agent-run.ts';
 import type { Agent, AgentLetter, AgentRunner, AgentStatus, AgentTree } from './agent-tree.ts';
 
 /** What one turn of an agent is made of. */
@@ -517,73 +518,6 @@ const MAX_QUOTED = 100;
 
 /** What the turns of agents do by the turn of the response. */
 type Inner = Pick<Turn, 'keep' | 'onEvents' | 'leave' | 'beforeCalls'>;
-
-/** One turn of an agent while it runs. */
-class AgentRun implements Consumer<readonly TurnEvent[]> {
-  readonly agent: Agent;
-  readonly number: number;
-  readonly stop: AbortController | undefined;
-  /** The items by their places in the agent's own turn. */
-  readonly places = new Map<number, { readonly index: number; readonly itemId: string }>();
-  readonly callIds = new Map<string, string>();
-  /** What it has written, in UTF-8. */
-  bytes = 0;
-  private readonly owner: AgentsTurn;
-  private readonly stream: PullStream<readonly TurnEvent[]>;
-  private readonly timer: NodeJS.Timeout | undefined;
-  private isPulled = false;
-  private isClosed = false;
-
-  constructor(
-    owner: AgentsTurn,
-    agent: Agent,
-    stream: PullStream<readonly TurnEvent[]>,
-    {
-      number,
-      stop,
-      taskMs,
-    }: { readonly number: number; readonly stop: AbortController | undefined; readonly taskMs: number },
-  ) {
-    this.owner = owner;
-    this.agent = agent;
-    this.stream = stream;
-    this.number = number;
-    this.stop = stop;
-    if (stop && agent.name !== ROOT_AGENT) {
-      const late = new ApiError('duration_exceeded', `The task took longer than the ${taskMs} ms that it may.`);
-      this.timer = setTimeout(() => stop.abort(late), taskMs).unref();
-    }
-  }
-
-  pull(): void {
-    if (this.isPulled || this.isClosed) return;
-    this.isPulled = true;
-    this.stream.pull(this);
-  }
-
-  close(): unknown {
-    if (this.isClosed) return undefined;
-    this.isClosed = true;
-    clearTimeout(this.timer);
-    return this.stream.close();
-  }
-
-  onChunk(batch: readonly TurnEvent[]): void {
-    this.isPulled = false;
-    if (!this.isClosed) this.owner.take(this, batch);
-  }
-
-  onEnd(): void {
-    if (!this.isClosed) this.onError(new ApiError('request_aborted', 'The turn ended before its last event.'));
-  }
-
-  onError(error: unknown): void {
-    if (this.isClosed) return;
-    this.isClosed = true;
-    clearTimeout(this.timer);
-    this.owner.fail(this, error);
-  }
-}
 
 function statusAfter({ status }: TurnEnd, waits: boolean): AgentStatus {
   if (status !== 'completed') return 'failed';
