@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const ANSWERS_WITHIN_MS = 180_000;
+const ANSWERS_WITHIN_MS = 240_000;
 
 /** The role of a process, and its core; `other` is a second server. */
 const CORES = { server: '0', load: '1', other: '1' };

@@ -10,6 +10,7 @@ import {
 } from '../../src/stores/postgres/postgres-store.ts';
 import { migratePostgres, migrateTables, postgresTables } from '../../src/stores/postgres/schema.ts';
 import { storeContract } from '../../src/testing/index.ts';
+import { mostRowsIn } from '../support/plan-rows.ts';
 import { describePostgres, poolOf, postgresPerSuite } from '../support/postgres-server.ts';
 import type { Service } from '../support/services.ts';
 import { contractWithClock, stoppedClock, storedResponse } from './stored.ts';
@@ -44,26 +45,11 @@ function counting(pool: Pool) {
       await client.query('BEGIN');
       const { rows } = await client.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values);
       await client.query('ROLLBACK');
-      mostRows.push(Math.max(...planNodes(rows[0]['QUERY PLAN'][0].Plan).map(rowsRead)));
+      mostRows.push(mostRowsIn(rows));
     }
     return client.query(text, values).finally(() => client.release());
   }
   return { mostRows, pool: { query, connect: () => pool.connect() } };
-}
-
-interface PlanNode {
-  readonly 'Actual Rows': number;
-  readonly 'Actual Loops': number;
-  readonly 'Rows Removed by Filter'?: number;
-  readonly Plans?: readonly PlanNode[];
-}
-
-function planNodes(node: PlanNode): readonly PlanNode[] {
-  return [node, ...(node.Plans ?? []).flatMap(planNodes)];
-}
-
-function rowsRead(node: PlanNode): number {
-  return (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'];
 }
 
 describePostgres('[X-06] postgresStore', () => {

@@ -38,7 +38,7 @@ export class LogWatch {
     watchers.add(onHead);
     this.timer ??= setInterval(() => void this.look(), EVERY_MS).unref();
     return () => {
-      watchers.delete(onHead);
+      if (!watchers.delete(onHead)) return;
       if (watchers.size === 0) this.watched.delete(place);
       if (this.watched.size === 0) this.stop();
     };
@@ -77,8 +77,11 @@ export class LogWatch {
     }
   }
 
+  /** Who begins to watch meanwhile may have changed the log since, and must not hear how it was before. */
   private async ask(watched: readonly Watched[]): Promise<void> {
+    const askers = watched.map(({ watchers }) => [...watchers]);
     const heads = await this.log.heads(watched.map(({ key }) => key));
-    for (const [index, { watchers }] of watched.entries()) for (const onHead of [...watchers]) onHead(heads[index]);
+    for (const [index, { watchers }] of watched.entries())
+      for (const onHead of askers[index] ?? []) if (watchers.has(onHead)) onHead(heads[index]);
   }
 }

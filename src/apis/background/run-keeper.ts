@@ -136,7 +136,8 @@ export class LogKeeper implements RunKeeper {
     this.onLost = onLost;
     const { watch, key, epoch } = this.open;
     return watch.watch(key, (head) => {
-      if (head?.epoch !== epoch || head.ended) onLost();
+      // A smaller one was read before this process claimed the log.
+      if (!head || head.epoch > epoch || head.ended) onLost();
     });
   }
 

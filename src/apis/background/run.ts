@@ -88,6 +88,8 @@ export class BackgroundRun implements Run {
   private hasStoreFailed = false;
   /** Whether its log is no longer this process's. */
   private isLost = false;
+  /** Whether it has ended as failed since its log alone was lost: those who follow the log do not know. */
+  hasEndedUnlogged = false;
   private hasStarted = false;
   private onBegun: (failure?: unknown) => void = () => {};
   private onDone = () => {};
@@ -238,6 +240,7 @@ export class BackgroundRun implements Run {
     const { body: error } = new ApiError('server_error', 'The response was stopped, because its events were lost.');
     try {
       await this.storeEnd(this.failedEnd(error));
+      this.hasEndedUnlogged = true;
     } catch (failure) {
       if (!(failure instanceof TurnOverruled)) this.releaseUnstored(failure);
     }

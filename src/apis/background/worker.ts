@@ -81,9 +81,8 @@ export class RunWorker implements BackgroundWorker {
     const place = storeKey(key);
     const run = this.prepared.get(place);
     this.prepared.delete(place);
-    if (run) return run.start(signal);
     try {
-      return await this.takeOver(key, signal);
+      return await (run ? this.start(run, signal) : this.takeOver(key, signal));
     } catch (error) {
       if (signal.aborted) return 'released';
       this.report(error, key);
@@ -91,6 +90,13 @@ export class RunWorker implements BackgroundWorker {
       await pause(RETRY_MS, undefined, { signal, ref: false }).catch(() => {});
       return 'released';
     }
+  }
+
+  private async start(run: BackgroundRun, signal: AbortSignal): Promise<'ended' | 'released'> {
+    const outcome = await run.start(signal);
+    const { settings, watch } = this.parts;
+    const stored = run.hasEndedUnlogged ? await fromStore(() => settings.store.get(run.key)) : undefined;
+    return stored && watch ? endClaimedLog(watch.log, stored, settings) : outcome;
   }
 
   /** Receives what the engine's database and the event log throw. */
@@ -157,7 +163,7 @@ export class RunWorker implements BackgroundWorker {
       const keeper = this.logKeeper(watch, stored, owned);
       const run = new BackgroundRun({ prepared, stopping: life.stopping, keeper }, settings);
       runs.add(run);
-      return await run.start(life.released);
+      return await this.start(run, life.released);
     } catch (error) {
       if (life.released.aborted) {
         await appendState(watch.log, { ...owned, state: { ...state, tries: state.tries - 1 } });

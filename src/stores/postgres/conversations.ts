@@ -15,7 +15,7 @@ import { tooManyBytes } from '../../ports/store-error.ts';
 import type { Item } from '../../protocol/items.ts';
 import { boundedInteger, digestBytes } from '../store-parts.ts';
 import type { PostgresPlace } from './responses.ts';
-import { firstField, itemKey, type PostgresTables } from './schema.ts';
+import { firstField, type PostgresTables } from './schema.ts';
 
 /** The store's methods for conversations. */
 export type ConversationMethods = WithAll<ConversationStore>;
@@ -113,17 +113,16 @@ function conversationStatements({ conversations, items, turns }: PostgresTables)
       WITH seen AS MATERIALIZED (SELECT item_count, changes, item_bytes FROM ${conversations} WHERE ${living}),
       part AS MATERIALIZED (SELECT epoch, item_ids FROM ${turns} WHERE scope = $1 AND id = $2 AND turn = $9),
       replaced AS MATERIALIZED (
-        SELECT own.* FROM part CROSS JOIN unnest(part.item_ids) AS written (item_id) CROSS JOIN LATERAL (
-          SELECT ctid AS row, item_id, octet_length(item) AS bytes FROM ${items} AS known
-          WHERE ${hasItemId('known', 'written.item_id')} OFFSET 0
-        ) AS own
+        SELECT own.row, own.item_id, octet_length(own.item) AS bytes FROM part
+        CROSS JOIN unnest(part.item_ids) AS written (item_id)
+        CROSS JOIN LATERAL ${rowsWithId(items, 'written.item_id')} AS own
       ), offered AS MATERIALIZED (
         SELECT item_id, item, place, row_number() OVER (PARTITION BY item_id ORDER BY place) AS number
         FROM unnest($5::bytea[], $6::text[]) WITH ORDINALITY AS new (item_id, item, place)
       ), wanted AS MATERIALIZED (
         SELECT item_id, item, row_number() OVER (ORDER BY place) AS place FROM offered
         WHERE item_id IS NULL OR (number = 1 AND (
-          ${firstPlace(items, 'offered.item_id')} IS NULL OR item_id IN (SELECT item_id FROM replaced)
+          NOT EXISTS ${rowsWithId(items, 'offered.item_id')} OR item_id IN (SELECT item_id FROM replaced)
         ))
       ), size AS MATERIALIZED (
         SELECT count(*) AS items, coalesce(sum(octet_length(item)), 0)
@@ -163,14 +162,15 @@ function conversationStatements({ conversations, items, turns }: PostgresTables)
     pageDown: itemPageSql(items, owner, 'desc'),
     find: `
       SELECT first.item FROM unnest($4::bytea[]) AS wanted (item_id) CROSS JOIN LATERAL (
-        SELECT item FROM ${items} AS known WHERE ${hasItemId('known', 'wanted.item_id')} ORDER BY place LIMIT 1
+        SELECT item FROM ${rowsWithId(items, 'wanted.item_id')} AS known ORDER BY place LIMIT 1
       ) AS first
       WHERE EXISTS (${owner})`,
     // Locks the conversation first, as append and delete do, to avoid a deadlock.
     removeItem: `
       WITH owner AS (${owner} FOR UPDATE),
       gone AS (
-        DELETE FROM ${items} AS own USING owner WHERE ${hasItemId('own', '$4')} RETURNING octet_length(own.item) AS bytes
+        DELETE FROM ${items} WHERE ctid = ANY (ARRAY (SELECT row FROM ${rowsWithId(items, '$4')} AS known CROSS JOIN owner))
+        RETURNING octet_length(item) AS bytes
       ), less AS (
         UPDATE ${conversations}
         SET changes = changes + 1, item_bytes = item_bytes - (SELECT sum(bytes) FROM gone)
@@ -180,24 +180,24 @@ function conversationStatements({ conversations, items, turns }: PostgresTables)
   };
 }
 
-/** The condition for the row of an item of the conversation, by the digest of its id. */
-function hasItemId(table: string, itemId: string): string {
-  return `${itemKey(table)} = $1::bytea || $2::bytea || ${itemId}::bytea`;
-}
-
-/** The first place of an item of the conversation, by the digest of its id; null if it has none. */
-function firstPlace(items: string, itemId: string): string {
-  return `(SELECT min(named.place) FROM ${items} AS named WHERE ${hasItemId('named', itemId)})`;
+/**
+ * The rows of an item of the conversation, by the digest of its id; more than one if an earlier release has added it twice. By themselves (OFFSET), and
+ * by the expression of an index: in a join, or by the columns, a planner that takes the conversation for short would read all of it.
+ */
+function rowsWithId(items: string, itemId: string): string {
+  return `(SELECT ctid AS row, place, item_id, item FROM ${items} AS named
+    WHERE named.scope || named.id || named.item_id = $1::bytea || $2::bytea || ${itemId}::bytea OFFSET 0)`;
 }
 
 /** $4 and $5 are the digests of `after` and `before`, $6 is the number of items. */
 function itemPageSql(items: string, owner: string, order: 'asc' | 'desc'): string {
   // Bounds instead of `IS NULL OR`, for which no index is used.
   const [low, high] = order === 'asc' ? ['start', 'finish'] : ['finish', 'start'];
+  const placeOf = (itemId: string) => `(SELECT min(place) FROM ${rowsWithId(items, itemId)} AS known)`;
   // An earlier release may have added an id twice: the page after the second one would begin at the first one again.
-  const first = `(item_id IS NULL OR place = ${firstPlace(items, 'own.item_id')})`;
+  const first = `(item_id IS NULL OR place = ${placeOf('own.item_id')})`;
   return `
-    WITH edges AS (SELECT ${firstPlace(items, '$4')} AS start, ${firstPlace(items, '$5')} AS finish),
+    WITH edges AS (SELECT ${placeOf('$4')} AS start, ${placeOf('$5')} AS finish),
     named AS (
       SELECT start, finish, CASE WHEN $4::bytea IS NOT NULL AND start IS NULL THEN 'after'
         WHEN $5::bytea IS NOT NULL AND finish IS NULL THEN 'before' END AS unknown

@@ -68,11 +68,6 @@ export function postgresTables(prefix: string): PostgresTables {
   };
 }
 
-/** The key of an item by which an index finds it, of the table or of its alias; null for an item without an id. */
-export function itemKey(table: string): string {
-  return `(${table}.scope || ${table}.id || ${table}.item_id)`;
-}
-
 /**
  * The migration of each version. Never edit a released one: add another. Keys are digests, because an index holds no
  * long text; JSON is text, because `jsonb` refuses NUL characters and lone surrogates, which JSON text escapes.
@@ -177,7 +172,7 @@ const MIGRATIONS: readonly ((tables: PostgresTables) => string)[] = [
     )`,
   // Over one expression, so that no other index will do: a planner that takes a conversation for short reads all its items by the primary key.
   ({ items }) => `
-    CREATE INDEX ${items}_by_key ON ${items} USING hash (${itemKey(items)});
+    CREATE INDEX ${items}_by_key ON ${items} USING hash ((scope || id || item_id));
     DROP INDEX IF EXISTS ${items}_by_id`,
 ];
 

@@ -5,6 +5,7 @@ import { LogKeeper } from '../../../src/apis/background/run-keeper.ts';
 import type { EventLog, LogHead } from '../../../src/ports/background/event-log.ts';
 import type { ResponseKey } from '../../../src/ports/store.ts';
 import { memoryStore } from '../../../src/stores/memory/memory-store.ts';
+import { gate } from '../../support/gate.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -32,12 +33,15 @@ async function begun(log: EventLog, key: ResponseKey): Promise<void> {
   await log.begin(key, { epoch: 1, request: '', expiresAt: Date.now() + DAY_MS });
 }
 
-function keeperOf(log: EventLog, key: ResponseKey): LogKeeper {
-  const watch = new LogWatch(log, (error) => {
+function watchOf(log: EventLog): LogWatch {
+  return new LogWatch(log, (error) => {
     throw error;
   });
+}
+
+function keeperOf(watch: LogWatch, key: ResponseKey, epoch: number): LogKeeper {
   const host = { eventsTtlMs: DAY_MS, deadline: Date.now() + DAY_MS, onError() {} };
-  return new LogKeeper({ watch, key, epoch: 1, next: 0, state: { tries: 1 } }, host, true);
+  return new LogKeeper({ watch, key, epoch, next: 0, state: { tries: 1 } }, host, true);
 }
 
 describe('a process that runs responses', () => {
@@ -49,13 +53,40 @@ describe('a process that runs responses', () => {
     const { log } = countedLog();
     await begun(log, keyOf(0));
     const lost: string[] = [];
-    const stop = keeperOf(log, keyOf(0)).watch(() => lost.push('lost'));
+    const stop = keeperOf(watchOf(log), keyOf(0), 1).watch(() => lost.push('lost'));
     await jest.advanceTimersByTimeAsync(10_000);
     const before = [...lost];
     await act(log, keyOf(0));
     await jest.advanceTimersByTimeAsync(500);
     stop();
     expect([before, lost.length > 0, jest.getTimerCount()]).toEqual([[], true, 0]);
+  });
+
+  it.each([
+    ['that was asked for', (answer: (LogHead | undefined)[]) => answer],
+    ['that was not there yet', (answer: (LogHead | undefined)[]) => answer.map(() => undefined)],
+  ])('[S-18] [X-08] has not lost one by a position %s before it took that over', async (_, read) => {
+    const { log } = countedLog();
+    await begun(log, keyOf(0));
+    const late = gate();
+    let asked = 0;
+    const heads = async (keys: readonly ResponseKey[]) => {
+      asked += 1;
+      const answer = read([...(await log.heads(keys))]);
+      if (asked === 1) await late.opened;
+      return asked === 1 ? answer : log.heads(keys);
+    };
+    const watch = watchOf({ ...log, heads });
+    const heard: (LogHead | undefined)[] = [];
+    const stops = [watch.watch(keyOf(0), (head) => heard.push(head))];
+    await jest.advanceTimersByTimeAsync(300);
+    await log.claim(keyOf(0), 2);
+    const lost: string[] = [];
+    stops.push(keeperOf(watch, keyOf(0), 2).watch(() => lost.push('lost')));
+    late.open();
+    await jest.advanceTimersByTimeAsync(1000);
+    for (const stop of stops) stop();
+    expect([heard.length > 1, lost]).toEqual([true, []]);
   });
 
   it('[S-18] [X-08] asks for the positions of all of them at once, four times a second', async () => {

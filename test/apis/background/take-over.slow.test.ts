@@ -933,6 +933,24 @@ describe('a response whose log was evicted while it runs', () => {
   });
 });
 
+describe('a response whose log alone was claimed while others follow it', () => {
+  it('[S-18] is stored as failed, and its followers are told', async () => {
+    queue = new HandQueue({ runsAtOnce: false });
+    const [one, two] = [await join(), await join()];
+    model.reply(STALLED('Hello'));
+    const id = await begun(one);
+    const run = queue.hand(0, keyOf(id));
+    const follower = fetch(`${two.url}/responses/${id}?stream=true`).then((response) => response.text());
+    await logged(one, id, 'response.output_text.delta');
+    await store?.events?.claim(keyOf(id), 9);
+    expect(await run.outcome).toBe('ended');
+    const text = await follower;
+    expect(text).toContain('The response was stopped, because its events were lost.');
+    expect(text).toContain('event: response.failed');
+    expect((await send(`${one.url}/responses/${id}`)).body.status).toBe('failed');
+  });
+});
+
 describe('a response whose log this process has no key for', () => {
   it('[S-18] fails, and lets nobody wait', async () => {
     const plain = store;
