@@ -87,8 +87,9 @@ export class ResponsesDecoder {
     if (END_EVENTS.has(type)) return this.endStream(event.response, events);
     const { native, closed } = this.items.get(index) ?? {};
     if (native !== undefined && typeof type === 'string' && type.startsWith('response.')) {
-      // Three words are an event of an item's content or emitProgress, and not of the response.
-      if (type.split('.', 4).length === 3) return closed ? undefined : emitProgress(native, event, events);
+      // Three words are an event of an item's content or progress, and not of the response; one that holds an item is of none that has begun.
+      if (type.split('.', 4).length === 3)
+        return closed || 'item' in event ? undefined : emitProgress(native, event, events);
     }
     if (String(type).endsWith('.delta')) return this.takeDelta(itemDelta(event), events);
     if (type === 'response.reasoning_summary_part.added') return this.nextPart(event, events);

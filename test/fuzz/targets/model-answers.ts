@@ -103,7 +103,9 @@ const dialects: Target<{ readonly dialect: string; readonly stream: boolean; rea
     const got = await world.send(question('/v1', 'responses', { stream }, { 'x-dialect': dialect }));
     law(!got.isCut, 'an answer ends in good order', got);
     if (got.status !== 200) return expectRefusal('responses', got, true);
-    const data = got.type.startsWith('text/event-stream') ? (got.text.match(/^data: \{.*$/gm) ?? []) : [got.text];
+    const data = got.type.startsWith('text/event-stream')
+      ? got.text.split('\n').filter((line) => line.startsWith('data: {'))
+      : [got.text];
     const events = data.map((line) => JSON.parse(line.replace(/^data: /, '')));
     const last = events.at(-1)?.response ?? events.at(-1);
     law(last?.object === 'response' && Array.isArray(last.output), 'an answer ends with its response', got.text);

@@ -27,9 +27,10 @@ function addHistory(request: EndpointRequest, settings: PrepareSettings): MaybeP
   const { store, limits } = settings;
   const conversation = conversationId(body.conversation);
   const { previous_response_id: previousId } = body;
-  const loaded = conversation
-    ? loadConversation(store, { scope, id: conversation }, limits.historyBytes)
-    : loadHistory(store, scope, typeof previousId === 'string' ? previousId : undefined, limits);
+  const loaded =
+    conversation !== undefined
+      ? loadConversation(store, { scope, id: conversation }, limits.historyBytes)
+      : loadHistory(store, scope, typeof previousId === 'string' ? previousId : undefined, limits);
   return mapMaybePromise(loaded, (history) => addLoaded(request, body, { ...history, conversation }, settings));
 }
 
