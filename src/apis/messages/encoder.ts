@@ -113,16 +113,17 @@ export class MessagesEncoder {
 
   private text({ part, text }: Extract<TurnEvent, { type: 'part-delta' }>): void {
     if (text === '') return;
-    if (part === 'output_text' || part === 'refusal') {
-      const whole = this.blank + text;
-      if (this.open !== 'text') {
-        this.blank = whole.trim() === '' ? whole : '';
-        if (this.blank !== '') return;
-        this.start({ type: 'text', text: '' });
-      }
-      return this.delta({ type: 'text_delta', text: whole });
-    }
-    this.think(text);
+    if (part !== 'output_text' && part !== 'refusal') this.think(text);
+    else if (this.open !== 'text' && text.trim() === '') this.blank += text;
+    else this.show(text);
+  }
+
+  /** After the white space that has waited. */
+  private show(text: string): void {
+    const whole = this.blank + text;
+    this.blank = '';
+    if (this.open !== 'text') this.start({ type: 'text', text: '' });
+    if (whole !== '') this.delta({ type: 'text_delta', text: whole });
   }
 
   /** A thought that is not shown has one empty delta, as at Anthropic. */
@@ -135,7 +136,7 @@ export class MessagesEncoder {
 
   private cite(cited: JsonObject | undefined): void {
     if (!cited) return;
-    if (this.open !== 'text') this.start({ type: 'text', text: '' });
+    this.show('');
     this.delta({ type: 'citations_delta', citation: cited });
   }
 

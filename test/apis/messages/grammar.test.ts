@@ -6,7 +6,7 @@ import { step } from '../../../src/engine/turn/machine/machine.ts';
 import { startState, type TurnPlan } from '../../../src/engine/turn/machine/state.ts';
 import type { TurnEnd, TurnEvent, TurnInput } from '../../../src/protocol/events.ts';
 import { anyPlan, inputs } from '../../engine/turn/arbitrary-turns.ts';
-import { END } from '../../engine/turn/whole-turn.ts';
+import { DEFAULT_PLAN, END } from '../../engine/turn/whole-turn.ts';
 import { messageOf } from './accumulate.ts';
 import type { StreamEvent } from './messages-app.ts';
 
@@ -62,6 +62,32 @@ it('[X-12] holds for any turn, and holds what the JSON answer holds', () => {
     }),
     RUNS,
   );
+});
+
+it.each([
+  ['which is all there is', []],
+  ['and text after it', ['It ', 'is so.']],
+])('[X-12] cites after white space, %s', (_name, texts) => {
+  const annotation = {
+    type: 'url_citation' as const,
+    url: 'https://a.example',
+    title: 'A',
+    start_index: 0,
+    end_index: 0,
+  };
+  const events = turnOf(DEFAULT_PLAN, [
+    { type: 'start' },
+    { type: 'text-delta', text: '\n' },
+    { type: 'text-delta', text: ' ' },
+    { type: 'annotation', annotation },
+    ...texts.map((text) => ({ type: 'text-delta' as const, text })),
+  ]);
+  const facts = factsWith(VISIBLE);
+  const message = messageOf(encoded(events, facts));
+  expect(message).toMatchObject({
+    content: [{ type: 'text', text: `\n ${texts.join('')}`, citations: [{ title: 'A' }] }],
+  });
+  expect(message).toEqual(JSON.parse(String(messageReply(endOf(events), facts).body)));
 });
 
 it('[X-12] is the same however the events are batched', () => {
