@@ -264,7 +264,7 @@ function rowOf({ client, settings, isPython }, runs) {
     ...(broken ? [`fails on ${place.title}: ${broken}`] : []),
   ]);
   const cells = Object.keys(APIS).map((api) => cellOf(runs, api));
-  return `| ${client} | ${[...new Set(places)].join(', ') || '–'} | ${cells.join(' | ')} | ${[settings, ...notes].join('; ')} |`;
+  return `| ${client} | ${[...new Set(places)].join(', ') || '–'} | ${today} | ${cells.join(' | ')} | ${[settings, ...notes].join('; ')} |`;
 }
 
 /** Puts the rows into the table, in place of those of the same clients; rows of clients that there are no more leave it. */
@@ -274,12 +274,13 @@ function write(rows) {
   const old = table.split('\n').slice(2).filter(Boolean);
   const byClient = new Map([...old, ...rows].map((row) => [row.split(' | ')[0].slice(2), row]));
   const lines = [...byClient].filter(([client]) => clients.has(client)).map(([, row]) => row);
-  const heads = ['Client', 'Version', ...Object.values(APIS), 'Settings'];
+  const heads = ['Client', 'Version', 'Day', ...Object.values(APIS), 'Settings'];
   const head = [heads.join(' | '), heads.map(() => '---').join(' | ')].map((line) => `| ${line} |`);
   const sorted = lines.toSorted((one, other) => one.replace(/\W+/, '').localeCompare(other.replace(/\W+/, ''), 'en'));
   writeFileSync(PAGE, `${before}${[...head, ...sorted].join('\n')}\n${after}`);
 }
 
+const today = new Date().toISOString().slice(0, 10);
 const words = process.argv.slice(2);
 const allPrograms = readdirSync(PROGRAMS)
   .filter((file) => /\.(py|mjs)$/.test(file))

@@ -166,17 +166,22 @@ function withMovedOutputs(entries: readonly Entry[], unseen: UnseenItems, found:
   const list: Entry[] = [];
   let owed: Entry[] = [];
   let owedIds = new Set<unknown>();
+  /** Outputs behind calls that have been reached. An output in front of them would part these calls from their parallel ones. */
+  const coming = new Set<Entry>();
   for (const entry of entries) {
     const isShared = isCallOutput(entry.item) && owedIds.has(answeredId(entry.item));
     // An output behind a call of the next round would be taken for that call's.
     const last = list.at(-1);
     const isNextRound = last !== undefined && isCallOutput(last.item);
-    if (isClientAnsweredCall(entry.item) ? isNextRound : !isShared) {
+    const isAmidRound = coming.size > 0 && !endsRound(entry.item);
+    if (isClientAnsweredCall(entry.item) ? isNextRound : !isShared && !isAmidRound) {
       for (const output of owed) list.push(output);
       owed = [];
       owedIds = new Set();
     }
     list.push(entry);
+    coming.delete(entry);
+    if (entry.output && entry.output.index > entry.index) coming.add(entry.output);
     const output = isClientAnsweredCall(entry.item) ? owedOutput(entry, unseen, found) : undefined;
     if (!output) continue;
     owed.push(output);

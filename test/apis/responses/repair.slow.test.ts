@@ -90,6 +90,15 @@ describe('repairInput', () => {
       ['missing_output 0'],
     ],
     [
+      'fills in no output between calls that are parallel while one of them waits for its own',
+      [call('a'), call('a'), call('b'), reported, call('a', { status: 'incomplete' }), output('a')],
+      [
+        ...[call('a'), call('a'), call('b'), reported, call('a', { status: 'incomplete' }), output('a')],
+        ...[output('a', NOTHING), output('b', NOTHING)],
+      ],
+      ['missing_output 1', 'missing_output 2'],
+    ],
+    [
       'writes arguments that are no JSON object as an object',
       [call('a', { arguments: '{"a":' }), call('b', { arguments: { a: 1 } }), output('a'), output('b')],
       [call('a', { arguments: '{}' }), call('b'), output('a'), output('b')],
