@@ -419,6 +419,19 @@ describe('what the server asks and runs', () => {
     expect(outputOf(response)).toMatchObject([{ type: 'code_interpreter_call', status: 'completed' }]);
   });
 
+  it.each(['response.a\n\ndata: {"type":"x"}\n\n.b', 'response.a.b\rdata: {}', 'response.: a.b', 'response.a.'])(
+    '[V-41] an event of an item that is named %j is not passed on, and the item is',
+    async (type) => {
+      await start();
+      const thing = { id: 'th_1', type: 'acme:thing', status: 'completed' };
+      fake.reply(answering(item(0, thing, {}, { type }, { type: 'response.acme:thing.half-done' })));
+      const { events, response } = await askForStream(app.url);
+      expect(outputOf(response)).toMatchObject([{ type: 'acme:thing' }]);
+      const types = events.map((event) => event.type).filter((each) => !/^response\.(output_item\.)?\w+$/.test(each));
+      expect(types).toEqual(['response.acme:thing.half-done']);
+    },
+  );
+
   it('[V-41] [G-05] guards read items of its own as they read words', async () => {
     const guard: Guard = {
       name: 'no-secrets',

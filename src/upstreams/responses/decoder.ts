@@ -88,8 +88,10 @@ export class ResponsesDecoder {
     const { native, closed } = this.items.get(index) ?? {};
     if (native !== undefined && typeof type === 'string' && type.startsWith('response.')) {
       // Three words are an event of an item's content or progress, and not of the response; one that holds an item is of none that has begun.
-      if (type.split('.', 4).length === 3)
-        return closed || 'item' in event ? undefined : emitProgress(native, event, events);
+      if (type.split('.', 4).length === 3) {
+        const isShown = !closed && !('item' in event) && PROGRESS_TYPE.test(type);
+        return isShown ? emitProgress(native, event, events) : undefined;
+      }
     }
     if (String(type).endsWith('.delta')) return this.takeDelta(itemDelta(event), events);
     if (type === 'response.reasoning_summary_part.added') return this.nextPart(event, events);
@@ -318,6 +320,8 @@ function stringOrNone(value: unknown): string | undefined {
 }
 
 const END_EVENTS: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
+/** Of words alone: a client reads it in a line of its own. */
+const PROGRESS_TYPE = /^response\.[\w:-]+\.[\w:-]+$/;
 const RUNNING_STATUSES: ReadonlySet<unknown> = new Set(['in_progress', 'queued']);
 
 function responseFailure(response: JsonObject): ApiError {
