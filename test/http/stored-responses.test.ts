@@ -101,6 +101,13 @@ describe('previous_response_id', () => {
     expect([status, body, app.upstream.requests.length]).toEqual([400, { error: NOT_FOUND }, 0]);
   });
 
+  it('[S-12] an empty id is that of no response', async () => {
+    const { status, body } = await app.create({ input: 'Hi.', previous_response_id: '' });
+    expect([status, body.previous_response_id]).toEqual([200, null]);
+    const next = await app.create({ input: 'And?', previous_response_id: body.id });
+    expect([next.status, next.body.previous_response_id]).toEqual([200, body.id]);
+  });
+
   it('[B-28] keeps completed and incomplete responses, and no failed one', async () => {
     const written = chatChunk({ content: 'Half' });
     app.upstream.reply(

@@ -403,6 +403,18 @@ describe('what the server asks and runs', () => {
     expect(back.map(({ id }) => id)).toEqual(['same', 'same', undefined, undefined, undefined, undefined]);
   });
 
+  it('[V-41] a call with the call_id of an item before it gets another', async () => {
+    await start();
+    const fields = { call_id: 'call_1', status: 'completed' };
+    const call = { id: 'fc_1', type: 'function_call', name: 'look', arguments: '{}', ...fields };
+    fake.reply(answering(item(0, { id: 'th_1', type: 'acme:call', ...fields }, {}), item(1, call, { arguments: '' })));
+    const { response } = await askForStream(app.url, { tools: [{ type: 'function', name: 'look' }] });
+    const [thing, called, ...more] = outputOf(response);
+    expect(thing).toMatchObject({ type: 'acme:call', call_id: 'call_1' });
+    expect(called).toMatchObject({ type: 'function_call', call_id: expect.not.stringMatching('call_1') });
+    expect(more).toEqual([]);
+  });
+
   it('[V-41] an item that its server leaves open ends with the answer', async () => {
     await start();
     const open = {

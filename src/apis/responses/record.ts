@@ -7,7 +7,7 @@ import type { StoredResponse } from '../../ports/store.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
-import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
+import { isFilledText, isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
 import { withoutSecrets } from '../../protocol/responses/tool-secrets.ts';
 import type { AnswerReader } from '../endpoint/answer-reader.ts';
@@ -70,7 +70,7 @@ function foreignTurn({ output, ...resource }: ForeignResponse, request: Endpoint
   return {
     scope,
     id: resource.id,
-    ...(typeof previousId === 'string' ? { previousId } : {}),
+    ...(isFilledText(previousId) ? { previousId } : {}),
     createdAt: Date.now(),
     input: inputItems(withoutLoadedHistory(input, context?.history), randomSeed()),
     output,

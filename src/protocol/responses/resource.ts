@@ -40,7 +40,8 @@ export function startedResource({ id, createdAt, body, tools }: ResourceStart): 
     model: body.model,
     output: [],
     parallel_tool_calls: body.parallel_tool_calls ?? true,
-    previous_response_id: body.previous_response_id ?? null,
+    // Some clients that have none send an empty one.
+    previous_response_id: body.previous_response_id || null,
     prompt_cache_key: body.prompt_cache_key ?? null,
     reasoning: { effort: body.reasoning?.effort ?? null, summary: body.reasoning?.summary ?? null },
     safety_identifier: body.safety_identifier ?? null,

@@ -109,7 +109,8 @@ describe('responseReader', () => {
       turnIn(ANSWER, { body: { input }, context: { history: { previous, loaded } } }),
       turnIn(ANSWER, { body: { input: 'Go.', previous_response_id: 'resp_0' } }),
       turnIn(ANSWER, { body: { input: 'Go.', previous_response_id: null } }),
-    ]).toEqual([kept, kept, KEPT]);
+      turnIn(ANSWER, { body: { input: 'Go.', previous_response_id: '' } }),
+    ]).toEqual([kept, kept, KEPT, KEPT]);
   });
 
   it('[Q-06] never throws, whatever the events', () => {

@@ -45,6 +45,7 @@ export function openNative(draft: Draft, { native, item }: NativeStart): void {
   const bytes = Buffer.byteLength(JSON.stringify(item));
   draft.bytes += bytes;
   draft.natives = draft.natives.with(native, { native, index, item: shown, bytes });
+  if (typeof item.call_id === 'string') draft.callIds = draft.callIds.with(item.call_id, true);
   announce(draft, shown);
 }
 
