@@ -181,7 +181,9 @@ class UploadForm<Result> {
       length += piece.byteLength;
       if (length > maxFormBytes(this.limits))
         throw fileTooLarge(this.limits, this.part === 'files' ? this.part : 'file');
-      for (let at = 0; at < piece.byteLength; at += PIECE_BYTES) await this.write(piece.subarray(at, at + PIECE_BYTES));
+      // A parser whose form has failed may never take another piece, and what is read no further holds the connection.
+      for (let at = 0; at < piece.byteLength && !this.hasFailed; at += PIECE_BYTES)
+        await this.write(piece.subarray(at, at + PIECE_BYTES));
       this.idle.refresh();
     }
     this.isSent = true;
