@@ -112,7 +112,7 @@ function providers() {
 const page = `# Conformance
 
 This page lists the test suites of this version, and the versions of everything that they test with. \`npm run docs:conformance\` writes it from the lock files and the tests.
-Counts and days come from the last run of \`.ci/run\`; a dash means that no run has recorded them yet.
+Counts and days come from the last runs of \`.ci/run\` and \`.ci/full\`; a dash means that no run has recorded them yet.
 
 ## Suites
 
