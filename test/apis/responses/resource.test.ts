@@ -73,6 +73,11 @@ describe('startedResource', () => {
     expect([user, Object.keys(rest).toSorted()]).toEqual(['u', KEYS]);
   });
 
+  it('[S-01] an empty word, which some clients send for none, is none', () => {
+    const none = { effort: '', summary: '' };
+    expect(started({ previous_response_id: '', service_tier: '', reasoning: none })).toEqual(started());
+  });
+
   it('[S-05] echoes tools without what may be secret', () => {
     const tools = [
       { type: 'mcp', server_label: 'x', headers: { a: 'secret' }, authorization: 'secret' },
