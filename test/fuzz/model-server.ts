@@ -66,7 +66,11 @@ function hello(path: string, body: string): ModelAnswer {
 const HELLO: readonly (readonly [ending: string, samples: readonly (string | undefined)[]])[] = [
   ['/messages', [messagesStreams[0], messagesAnswers[0]]],
   ['/messages/count_tokens', ['', '{"input_tokens":3}']],
-  ['/responses', [responsesStreams[0], responsesAnswers[0]]],
+  // With words, which a summary needs.
+  [
+    '/responses',
+    [responsesStreams, responsesAnswers].map((samples) => samples.find((each) => each.includes('"output_text"'))),
+  ],
 ];
 
 function* cut(bytes: Buffer, cuts: readonly number[]): Iterable<Buffer> {
