@@ -148,7 +148,9 @@ describe('docs/clients.md', () => {
 
   it('[K-13] was written by a run in which each client passed whatever it tried, or says that it could not be installed', () => {
     const cell = '(?:–|(?:text|stream|tool|structured output|edits)(?:, (?:stream|tool|structured output|edits))*)';
-    const row = new RegExp(`^\\| [^|]+ \\| \\d[^|]* \\| ${cell} \\| ${cell} \\| ${cell} \\| [^|]+ \\|$`);
+    const row = new RegExp(
+      `^\\| [^|]+ \\| \\d[^|]* \\| \\d{4}-\\d\\d-\\d\\d \\| ${cell} \\| ${cell} \\| ${cell} \\| [^|]+ \\|$`,
+    );
     expect(rows.filter((each) => !row.test(each) && !/ \| – \| .*; cannot be installed for /.test(each))).toEqual([]);
   });
 });

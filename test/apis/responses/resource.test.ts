@@ -74,8 +74,8 @@ describe('startedResource', () => {
   });
 
   it('[S-01] an empty word, which some clients send for none, is none', () => {
-    const none = { effort: '', summary: '' };
-    expect(started({ previous_response_id: '', service_tier: '', reasoning: none })).toEqual(started());
+    const words = { previous_response_id: '', service_tier: '', safety_identifier: '', prompt_cache_key: '', user: '' };
+    expect(started({ ...words, reasoning: { effort: '', summary: '' }, text: { verbosity: '' } })).toEqual(started());
   });
 
   it('[S-05] echoes tools without what may be secret', () => {
