@@ -15,7 +15,7 @@ export function isNativeEvent(event: JsonObject): boolean {
     item,
     item_id: id,
   } = event as { readonly type: string; readonly item?: JsonObject; readonly item_id?: unknown };
-  return isNativeId(item?.id ?? id) || /^response\.shell_call_command\.\w+$/.test(type);
+  return isNativeId(item?.id ?? id) || /^response\.shell_call_command\.[\w:-]+$/.test(type);
 }
 
 /** The list without such items. */
