@@ -24,6 +24,7 @@ describeRedis('node bench/cluster.mjs, on Redis', () =>
       '[Q-04] [X-08] measures everything and ends by itself',
       async () => {
         const { stdout } = await runs(process.execPath, ['bench/cluster.mjs', '--quick'], { cwd: root });
+        expect(stdout).not.toContain('not measured');
         expect(figuresIn(stdout)).toEqual([
           ['Redis, lockMs 1000', 1],
           ['PostgreSQL, lockMs 1000', 1],

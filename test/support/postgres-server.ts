@@ -34,9 +34,9 @@ export async function startPostgres({ durable = false, programs }: PostgresSetup
   const folder = await mkdtemp(join(tmpdir(), 'postgres-'));
   const user = await serverUser();
   if (user) await chown(folder, user.uid, user.gid);
-  const port = await freePort();
   const made = ['-D', folder, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
   await execute(programs ? join(programs, 'initdb') : (initdb ?? 'initdb'), made, { cwd: folder, ...user });
+  const port = await freePort();
   const settings = {
     port: String(port),
     listen_addresses: '127.0.0.1',

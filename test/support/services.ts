@@ -1,9 +1,9 @@
 /** Real servers for tests: found on this machine, run in a temporary folder, ended with the process that started them. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { accessSync, constants } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -63,15 +63,27 @@ export function describeWith(program: string | undefined, name: string): (name: 
   return describeWhere(program !== undefined, `there is no ${name} on this machine`);
 }
 
-/** A port of the loopback address on which nobody listens. */
+/**
+ * A port of the loopback address on which nobody listens, of those that the system gives to nobody who asks for any: until its server has
+ * started, no other test's server or connection takes it.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  // The cast: a server that listens on TCP has an address, and not the name of a pipe.
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    const port = randomInt(FIRST_PORT, AFTER_LAST_PORT);
+    if (await isFree(port)) return port;
+  }
+}
+
+const FIRST_PORT = 10_000;
+/** Where Linux begins to give ports to whoever asks for any. */
+const AFTER_LAST_PORT = 32_768;
+
+function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
 }
 
 /** Starts the server and waits until it is ready. */
