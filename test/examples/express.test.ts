@@ -10,6 +10,7 @@ import { z } from 'zod';
 import type { Example } from '../../examples/express/start.ts';
 import { usageLines } from '../../examples/express/usage.ts';
 import { embeddingsServerOf } from '../apis/vector-stores/embeddings-server.ts';
+import { freePort } from '../support/services.ts';
 import { closedWhileStreaming, startExample } from './support.ts';
 
 const PIXEL =
@@ -306,7 +307,7 @@ describe('starting and stopping the example app', () => {
   });
 
   it('lets a running stream finish before it stops', async () => {
-    const stopping = await startExample();
+    const stopping = await startExample({ PORT: String(await freePort()) });
     expect(await closedWhileStreaming(stopping)).toEqual(['response.completed', 'nobody listens']);
   });
 

@@ -5,6 +5,7 @@ import OpenAI from 'openai';
 import { WebSocket } from 'ws';
 import { start as startHono } from '../../examples/hono/start.ts';
 import { type RunningExample, start as startKoa } from '../../examples/koa-adapter/start.ts';
+import { freePort } from '../support/services.ts';
 import { printedBy, shownIn } from './printed.ts';
 import { closedWhileStreaming, codeBlocks, itBuilt, itWith, readProject, serve } from './support.ts';
 
@@ -110,7 +111,7 @@ describe.each([
   });
 
   it('lets a running stream finish before it stops', async () => {
-    const stopping = await start({ PORT: '0' }, () => {});
+    const stopping = await start({ PORT: String(await freePort()) }, () => {});
     expect(await closedWhileStreaming(stopping)).toEqual(['response.completed', 'nobody listens']);
   });
 

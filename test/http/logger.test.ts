@@ -1,7 +1,6 @@
 /** What a host with a logger reads: each failure of its server as one line with fields, and no text of anybody else. */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,6 +18,7 @@ import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { type FakeUpstream, startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { sqliteDrivers } from '../stores/sqlite-drivers.ts';
 import { type App, startApp } from '../support/app.ts';
+import { NOBODY } from '../support/listening.ts';
 import { ask } from './client.ts';
 
 type Line = readonly [level: string, message: string, fields: Readonly<Record<string, unknown>>];
@@ -68,18 +68,9 @@ const SEE = 'See express-open-responses/docs/errors.md';
 const RESPONSE_ID = /^resp_[0-9a-f]{32}$/;
 const hostOf = (url: string) => new URL(url).host;
 
-/** The address of a server that has just stopped. */
-async function deadURL(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return `http://127.0.0.1:${port}`;
-}
-
 describe('one line that reports what to do', () => {
   it('reports for a dead model server which address to look at', async () => {
-    const origin = await deadURL();
+    const { url: origin } = NOBODY;
     const upstream = chatCompletionsUpstream({
       baseURL: `${origin}/secret-path/v1?key=secret`,
       apiKey: 'k',

@@ -1,7 +1,5 @@
 /** What a host without `hooks.onError` sees: the errors that are its own to mend, as process warnings, and no flood of them. */
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { jest } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { attachResponsesWebSocket } from '../../src/hosts/websocket/index.ts';
@@ -15,6 +13,7 @@ import {
 import { warnOfError } from '../../src/ports/host/error-warning.ts';
 import { chatChunk, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
+import { NOBODY } from '../support/listening.ts';
 import { ask } from './client.ts';
 
 let fake: FakeUpstream;
@@ -72,10 +71,7 @@ async function requested(options: RouterOptions, body = {}): Promise<number> {
 
 describe('without hooks.onError', () => {
   it('[F-09] a model server that is down is warned of, with its host and why, and without key and query', async () => {
-    const server: Server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    await new Promise((resolve) => server.close(resolve));
+    const { port } = NOBODY;
     const upstream = chatCompletionsUpstream({
       baseURL: `http://127.0.0.1:${port}/v1?key=secret-in-query`,
       apiKey: 'secret-api-key',

@@ -3,6 +3,12 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
+/**
+ * Where nobody listens on this machine. The port of a server that has just stopped is no such place: the system may give it to the server
+ * of another test.
+ */
+export const NOBODY = { port: 2, url: 'http://127.0.0.1:2', baseURL: 'http://127.0.0.1:2/v1' } as const;
+
 /** A server that listens. */
 export interface Listening {
   /** Its origin: `http://127.0.0.1:<port>`. */

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { listening } from './listening.ts';
+import { freePort } from './services.ts';
 
 /** Its program. */
 export const NGINX = process.env.NGINX_BINARY ?? 'nginx';
@@ -21,9 +21,7 @@ export interface Nginx {
 /** Starts it on a free port with what `http { }` holds for that port; it ends by itself after `maxMs`. */
 export async function startNginx(http: (port: number) => string, maxMs = 60_000): Promise<Nginx> {
   const folder = mkdtempSync(join(tmpdir(), 'nginx-'));
-  const free = await listening(() => {});
-  await free.close();
-  const port = Number(new URL(free.url).port);
+  const port = await freePort();
   mkdirSync(join(folder, 'temp'));
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   const places = paths.map((name) => `${name}_temp_path ${folder}/temp/${name};`).join('\n');

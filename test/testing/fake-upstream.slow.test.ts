@@ -341,8 +341,8 @@ describe('the connections of a fake upstream', () => {
     const response = await post();
     await Promise.all([fake.close(), fake.close()]);
     const { ended } = await read(response);
-    const refused = await post().catch((error) => error.cause.code);
-    expect([ended, refused, fake.openSockets]).toEqual(['broken', 'ECONNREFUSED', 0]);
+    await post().catch(() => {});
+    expect([ended, fake.requests.length, fake.openSockets]).toEqual(['broken', 1, 0]);
   });
 });
 

@@ -116,7 +116,7 @@ describe('a search in files', () => {
       ['Nothing was found.'],
       { status: 'completed', results: [] },
     ]);
-    await app.embeddings.close();
+    app.embeddings.answerWith((_asked, res) => void res.destroy());
     app.fake.reply(searches('cats'), says('It failed.'));
     const failed = await app.client.responses.create({ ...asking(), include: [...INCLUDE] });
     const why = expect.stringContaining('The embeddings server could not be reached');

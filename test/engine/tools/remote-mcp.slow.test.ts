@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http';
 import OpenAI from 'openai';
 import type { RouterOptions } from '../../../src/index.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
+import { NOBODY } from '../../support/listening.ts';
 import { closeAll } from '../../support/mcp-client.ts';
 import { post } from '../../support/responses-client.ts';
 import type { WireResponse } from '../../support/wire-schemas.ts';
@@ -78,10 +79,8 @@ describeRemote('a request that brings a server', () => {
   });
 
   it('[T-09, B-15] that is gone is refused with a 422', async () => {
-    const server = await startRemote();
-    await server.close();
-    const app = await startRemoteApp(remoteFor([server]));
-    const error = await errorOf(app, { tools: [wireTool(brought(server))] });
+    const app = await startRemoteApp(remoteFor([NOBODY]));
+    const error = await errorOf(app, { tools: [wireTool(brought(NOBODY))] });
     expect(error).toMatchObject({ status: 422, code: 'mcp_server_unavailable', param: 'tools[0].server_url' });
     expect([app.fake.requests, app.everything().includes('hunter2')]).toEqual([[], false]);
   });

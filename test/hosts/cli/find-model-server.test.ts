@@ -1,7 +1,7 @@
 /** The model server that `express-open-responses run` finds on this machine. */
 import { findModelServer, openModel } from '../../../src/hosts/cli/open-model.ts';
 import { startDemoModel, startFakeUpstream } from '../../../src/testing/index.ts';
-import { listening } from '../../support/listening.ts';
+import { listening, NOBODY } from '../../support/listening.ts';
 
 const portIn = (url: string) => Number(new URL(url).port);
 
@@ -18,9 +18,7 @@ describe('findModelServer', () => {
   });
 
   it('[E-14] says whom it has asked where none was found', async () => {
-    const gone = await listening(() => {});
-    await gone.close();
-    const port = portIn(gone.url);
+    const { port } = NOBODY;
     await expect(
       findModelServer([
         { name: 'Ollama', port },

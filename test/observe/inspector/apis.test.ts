@@ -4,6 +4,7 @@ import type { InspectorOptions } from '../../../src/observe/inspector/index.ts';
 import type { ChatBatch } from '../../../src/ports/upstream.ts';
 import { startFakeUpstream, textStream, toolCallStream } from '../../../src/testing/index.ts';
 import { balanced } from '../../../src/upstreams/routing/index.ts';
+import { NOBODY } from '../../support/listening.ts';
 import { type InspectedApp, startInspected } from './inspected-app.ts';
 
 let app: InspectedApp;
@@ -136,9 +137,7 @@ describe('the timeline', () => {
 describe('the upstreams', () => {
   it('[X-10] are shown with the state of each server behind them, and with the attempts at each host', async () => {
     const model = await startFakeUpstream();
-    const gone = await startFakeUpstream();
-    await gone.close();
-    const [eu, us] = [gone, model].map(({ baseURL }) => chatCompletionsUpstream({ baseURL, retries: 0 }));
+    const [eu, us] = [NOBODY, model].map(({ baseURL }) => chatCompletionsUpstream({ baseURL, retries: 0 }));
     opened.push(
       model.close,
       () => eu?.close?.(),
@@ -165,7 +164,7 @@ describe('the upstreams', () => {
     ]);
     expect(hosts).toEqual(
       [
-        { host: hostOf(gone), attempts: 1, failures: 1 },
+        { host: hostOf(NOBODY), attempts: 1, failures: 1 },
         { host: hostOf(model), attempts: 2, failures: 0 },
       ].toSorted((one, other) => one.host.localeCompare(other.host)),
     );

@@ -3,19 +3,9 @@
 import type { ServerResponse } from 'node:http';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import { chatBody, deferred, play, says, toolTexts } from '../../engine/tools/support.ts';
+import { NOBODY } from '../../support/listening.ts';
 import { openaiClient, post } from '../../support/responses-client.ts';
-import {
-  ASKING,
-  draws,
-  events,
-  type ImageAnswer,
-  json,
-  KEY,
-  madeOf,
-  PNG,
-  startImages,
-  withImages,
-} from './images-server.ts';
+import { ASKING, draws, events, type ImageAnswer, json, KEY, madeOf, PNG, withImages } from './images-server.ts';
 
 const error = (fields: JsonObject, status: number): ImageAnswer => json({ error: fields }, status);
 const text = (body: string, type: string, status = 200): ImageAnswer => json(body, status, { 'content-type': type });
@@ -210,8 +200,6 @@ describe('a server of images that answers with', () => {
 
 describe('a server of images', () => {
   it('[X-13] that is not there fails the item', async () => {
-    const gone = await startImages();
-    await gone.close();
     await withImages(
       async (app) => {
         app.fake.reply(draws('A cat.'), says('Sorry.'));
@@ -220,7 +208,7 @@ describe('a server of images', () => {
           call_0: 'The image server could not be reached, or broke off its answer.',
         });
       },
-      { baseURL: gone.url },
+      { baseURL: NOBODY.baseURL },
     );
   });
 

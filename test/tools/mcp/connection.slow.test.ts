@@ -20,6 +20,7 @@ import {
   until,
   useFakeTimers,
 } from '../../support/mcp-client.ts';
+import { freePort } from '../../support/services.ts';
 
 afterEach(closeAll);
 
@@ -64,7 +65,7 @@ describe('a connection', () => {
   });
 
   it('[T-01] to a server that is gone fails its call, and is reopened once it is back', async () => {
-    const server = await startServer();
+    const server = await startServer({ port: await freePort() });
     const tools = openTools({ a: { url: server.url } });
     await tools.list(never());
     await server.close();

@@ -1,6 +1,7 @@
 /** Listing tools: every transport, what fails, and the cache. */
 import { once } from 'node:events';
 import { jest } from '@jest/globals';
+import { NOBODY } from '../../support/listening.ts';
 import {
   callTool,
   closeAll,
@@ -127,11 +128,9 @@ describe('listing tools', () => {
 
   it('[T-01] [A-31] [B-16] leaves out a server that fails, with one warning, and keeps the others', async () => {
     const server = await startServer();
-    const { port, close } = await startServer();
-    await close();
     const tools = openTools({
-      down: { url: `http://127.0.0.1:${port}/mcp` },
-      downSse: { url: `http://127.0.0.1:${port}/sse`, type: 'sse' },
+      down: { url: `${NOBODY.url}/mcp` },
+      downSse: { url: `${NOBODY.url}/sse`, type: 'sse' },
       none: { command: '/no/such/command' },
       quits: { ...stdioServer('--quit'), env: { TEST_TOKEN: SECRET } },
       good: { url: server.url, allowedTools: ['echo'] },

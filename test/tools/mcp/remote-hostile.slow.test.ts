@@ -1,6 +1,7 @@
 /** What remote servers do to hosts that connect to them, and what requests try with them: the process lives, and reveals nothing. */
 import type { ServerResponse } from 'node:http';
 import { inspect } from 'node:util';
+import { NOBODY } from '../../support/listening.ts';
 import { closeAll, failureOf, never } from '../../support/mcp-client.ts';
 import { warningLogger } from '../../support/warning-logger.ts';
 import { type ConnectionWatch, watchConnections } from '../egress/site.ts';
@@ -86,8 +87,6 @@ describeRemote('URLs that requests may not name', () => {
 
   it('[F-20] reports the same to untrusted clients of every host that cannot be reached, and the cause to the host', async () => {
     const server = await startRemote();
-    const gone = await startRemote();
-    await gone.close();
     const open = { ...egressTo(server, { allow: undefined, deny: [{ host: 'denied.example' }] }) };
     const to = (url: string, addresses: readonly string[], more: object = open) =>
       remoteFor([], { ...more, ...resolving(addresses) }).open({ ...named(server), url }, 'a', never());
@@ -100,7 +99,7 @@ describeRemote('URLs that requests may not name', () => {
         to(own, ['169.254.169.254']),
         to(own, ['93.184.215.14', '127.0.0.1']),
         to(own, []),
-        to(own.replace(/:\d+/, `:${gone.port}`), ['127.0.0.1'], egressTo(gone, {})),
+        to(own.replace(/:\d+/, `:${NOBODY.port}`), ['127.0.0.1'], egressTo(NOBODY, {})),
         // Something answers there, and it does not speak TLS with a name that we trust.
         remoteFor([], { ...egressTo(server, {}), egressResources: { resolve: async () => ['127.0.0.1'] } }).open(
           named(server),

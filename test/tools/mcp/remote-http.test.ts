@@ -1,15 +1,13 @@
 /** What the sockets of a remote connection reveal, and what they do once they are closed. */
 import { egressGuard } from '../../../src/tools/egress/index.ts';
 import { remoteHttp } from '../../../src/tools/mcp/remote/remote-http.ts';
+import { NOBODY } from '../../support/listening.ts';
 import { closeAll, closeLater, failureOf } from '../../support/mcp-client.ts';
-import { startSite } from '../egress/site.ts';
 
 afterEach(closeAll);
 
-/** Sockets to a port of loopback where nobody listens. */
 async function opened() {
-  const { port, close } = await startSite(() => {});
-  await close();
+  const { port } = NOBODY;
   const policy = { schemes: ['http'], ports: [port], allow: [{ cidr: '127.0.0.0/8' }] } as const;
   const http = remoteHttp(() => egressGuard(policy, { resolve: async () => ['127.0.0.1'] }));
   const pool = http.openPool();

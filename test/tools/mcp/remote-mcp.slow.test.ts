@@ -11,6 +11,7 @@ import {
   until,
   useFakeTimers,
 } from '../../support/mcp-client.ts';
+import { freePort } from '../../support/services.ts';
 import {
   askedOf,
   callOf,
@@ -133,7 +134,7 @@ describeRemote('a remote server', () => {
 
   it('[T-09] that is gone fails its calls, is not tried meanwhile, and serves once it is back', async () => {
     useFakeTimers();
-    const server = await startRemote();
+    const server = await startRemote({ port: await freePort() });
     const remote = remoteFor([server]);
     const provider = await remote.open(named(server), 'a', never());
     await server.close();

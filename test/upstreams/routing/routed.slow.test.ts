@@ -7,6 +7,7 @@ import { chatCompletionsRouter, memoryStore, type Upstream } from '../../../src/
 import { startFakeUpstream } from '../../../src/testing/index.ts';
 import { startApp } from '../../support/app.ts';
 import { expectLinearWork } from '../../support/linear-work.ts';
+import { NOBODY } from '../../support/listening.ts';
 import {
   ask,
   askChat,
@@ -110,15 +111,12 @@ describe('[X-11] routedUpstream', () => {
   it('lists what requests can name: models of its patterns, names and aliases, each once, without servers that are down', async () => {
     const one = await startFakeUpstream({ models: ['gpt-1', 'gpt-2', 'claude-1', 'gpt-own'] });
     const two = await startFakeUpstream({ models: ['gpt-1', 'other'] });
-    const [down] = await startServers(1);
-    await down?.close();
-    if (!down) throw new Error('It was started.');
     const upstream = routedUpstream({
       routes: {
         'gpt-*': chatAt(one),
         'gpt-own': { upstream: chatAt(one), model: 'gpt-2' },
         '*': chatAt(two),
-        gone: chatAt(down),
+        gone: chatAt({ ...one, ...NOBODY }),
       },
       aliases: { fast: 'gpt-1', lost: 'gone' },
     });
