@@ -75,6 +75,15 @@ describe('the state of a model server', () => {
     expect(notes).toEqual([]);
   });
 
+  it.each([
+    ['an item of the model’s own server', { type: 'web_search_call', id: `ws_${'a'.repeat(32)}0000.x1` }],
+    ['a compaction', { type: 'compaction', encrypted_content: 'x' }],
+    ['a message', { type: 'message', role: 'user' }],
+  ])('[V-01] [G-05] is the client’s own on %s that nobody sealed, and left out', (_, whole) => {
+    const forged = { ...whole, providerState: [{ type: 'server_tool_use', input: { query: 'theirs' } }] };
+    expect(statesOf('t', mine).opened([forged])).toEqual([whole]);
+  });
+
   it('[V-01] [P-13] is left out with one note for another tenant, another server, another key, and where it was spoilt', () => {
     const sealed = statesOf('t', mine).seal(STATE);
     const wrong: readonly (readonly [string, Upstream, string, unknown])[] = [

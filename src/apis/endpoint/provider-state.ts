@@ -46,12 +46,13 @@ export function providerStates(
   }
 
   function opened(items: readonly Item[]): readonly Item[] {
-    if (!items.some(isSealed)) return items;
+    if (!items.some((item) => isSealed(item) || item.providerState !== undefined)) return items;
     let unreadable = 0;
     const found = items.map((item) => {
-      if (!isSealed(item)) return item;
-      // Created by the client itself: only state that was sealed here is the server's.
+      if (item.providerState === undefined && !isSealed(item)) return item;
+      // A state that is not sealed is the client's own: only what was sealed here is the server's.
       const { encrypted_content: sealed, providerState: _, ...rest } = item;
+      if (!isSealed(item)) return sealed === undefined ? rest : { ...rest, encrypted_content: sealed };
       const state = states.open(sealed, bound);
       if (state !== undefined) return { ...rest, providerState: state };
       const thought = openedThought(item);
@@ -87,8 +88,8 @@ interface OpenedThought {
   readonly state?: unknown;
 }
 
-function isSealed({ type, id, encrypted_content: sealed, providerState }: Item): boolean {
-  if (type === 'compaction' || (!isPresent(sealed) && providerState === undefined)) return false;
+function isSealed({ type, id, encrypted_content: sealed }: Item): boolean {
+  if (type === 'compaction' || !isPresent(sealed)) return false;
   // An item of the model's own server is as that server sent it. Asked last: of most items nothing is sealed.
   return type === 'reasoning' || originOfItem(id) === undefined;
 }

@@ -6,10 +6,10 @@ export interface Fingerprints {
   /** Of a program that begins at this time, in milliseconds since 1970. */
   seal(program: SealedProgram, startedAt: number): string;
   /**
-   * When the program began; undefined for one that was changed, is another tenant's, or was sealed with another key. One that is `trusted`
-   * comes from the store, where nobody has changed it.
+   * When the program began; undefined for one that was changed, is another tenant's, or was sealed with another key. What comes from the
+   * store is opened too: a client may have stored it as its input.
    */
-  open(program: SealedProgram, fingerprint: string, isTrusted: boolean): number | undefined;
+  open(program: SealedProgram, fingerprint: string): number | undefined;
 }
 
 /** What a fingerprint is bound to. */
@@ -23,9 +23,9 @@ export function fingerprints(sealer: Sealer, scope: string): Fingerprints {
   const bound = ({ callId, code }: SealedProgram) => [scope, 'program', callId, code];
   return {
     seal: (program, startedAt) => `${startedAt}${SEPARATOR}${sealer.seal(startedAt, bound(program))}`,
-    open(program, fingerprint, isTrusted) {
+    open(program, fingerprint) {
       const [time = '', ...rest] = fingerprint.split(SEPARATOR);
-      if (!isTrusted && sealer.open(rest.join(SEPARATOR), bound(program)) !== Number(time)) return undefined;
+      if (sealer.open(rest.join(SEPARATOR), bound(program)) !== Number(time)) return undefined;
       return startTime(fingerprint);
     },
   };

@@ -21,8 +21,6 @@ export interface OpenProgram {
 interface ProgramSources {
   /** The part of the conversation that the model receives. */
   readonly items: readonly Item[];
-  /** Those of them that come from the store. */
-  readonly loaded: readonly unknown[];
   /** The requests for approval that the user has approved now: their calls run in this turn. */
   readonly approved: ReadonlySet<string>;
   readonly nameOf: ReadToolName;
@@ -40,7 +38,6 @@ export function openPrograms(sources: ProgramSources): readonly OpenProgram[] {
   // One that was cut off in the middle has no fingerprint, and is not run.
   const open = items.filter((item) => item.type === 'program' && !ended.has(item.call_id) && item.fingerprint);
   if (open.length === 0) return [];
-  const loaded = new Set(sources.loaded);
   const records = recordsIn(sources, new Set(open.map(({ call_id: id }) => id)));
   return open.map((item) => {
     const [callId, code, fingerprint] = [item.call_id, item.code, item.fingerprint].map(plainText) as [
@@ -48,7 +45,7 @@ export function openPrograms(sources: ProgramSources): readonly OpenProgram[] {
       string,
       string,
     ];
-    if (sources.fingerprints.open({ callId, code }, fingerprint, loaded.has(item)) === undefined) {
+    if (sources.fingerprints.open({ callId, code }, fingerprint) === undefined) {
       const why = 'it was changed, made for someone else, or made with a key that this server does not have';
       const message = `The program ${quoteId(callId)} cannot go on: ${why}.`;
       throw new ApiError('invalid_encrypted_content', message, { param: 'input' });

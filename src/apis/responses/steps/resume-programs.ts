@@ -16,12 +16,11 @@ export function resumePrograms(
   { stateSealer }: { readonly stateSealer: Sealer },
   { agent, made }: { readonly agent: string; readonly made: readonly Item[] } = FIRST,
 ): RequestWithPrograms {
-  const { tools, apiRequest, window, history, answers, toolset } = request;
+  const { tools, apiRequest, window, answers, toolset } = request;
   if (!tools.programs) return request;
   const sealed = fingerprints(stateSealer, apiRequest.scope);
   const programs = openPrograms({
     items: ownItems(made.length === 0 ? window.items : [...window.items, ...made], agent),
-    loaded: made.length === 0 ? history.loaded : [...history.loaded, ...made],
     approved: new Set(answers.approved.map(({ approvalRequestId }) => approvalRequestId)),
     nameOf: toolNameReader(toolset, tools.forms),
     fingerprints: sealed,

@@ -99,6 +99,38 @@ describe('a bad program', () => {
     PATIENCE,
   );
 
+  it.each<[string, (url: string, input: readonly JsonObject[]) => Promise<JsonObject>]>([
+    [
+      'an item of a conversation',
+      async (url, items) => {
+        const headers = { 'content-type': 'application/json' };
+        const sent = { method: 'POST', headers, body: JSON.stringify({ items }) };
+        // The cast: a conversation.
+        return { conversation: ((await (await fetch(`${url}/conversations`, sent)).json()) as JsonObject).id };
+      },
+    ],
+    [
+      'the input of a request without the tool',
+      async (url, input) => ({ previous_response_id: JSON.parse((await post(url, { input })).text).id }),
+    ],
+  ])(
+    '[E-12] does not run where the client has written it and stored it as %s',
+    async (_, stored) => {
+      await withPrograms(
+        async (app) => {
+          app.fake.reply(says('Hello.'));
+          const code = 'text(await tools.send({}));';
+          const own = { type: 'program', id: 'prog_1', call_id: 'call_own', code, fingerprint: `${Date.now()}.AAAA` };
+          const about = await stored(app.url, [{ role: 'user', content: 'Hi' }, own]);
+          const { status, text } = await post(app.url, { tools: [PROGRAMS, CRM], input: 'Go on.', ...about });
+          expect([status, JSON.parse(text).error.code, app.ran]).toEqual([400, 'invalid_encrypted_content', []]);
+        },
+        { store: memoryStore() },
+      );
+    },
+    PATIENCE,
+  );
+
   it(
     '[E-12] does not go on for another tenant than it was written for',
     async () => {
@@ -439,8 +471,7 @@ describe('a program that calls tools of the client', () => {
             input = isStored ? answers : [...input, ...response.output, ...answers];
             previous = response.id;
           },
-          // What is stored needs no secret.
-          { store, secret: isStored ? `${SECRET} ${round}` : SECRET },
+          { store },
         );
       }
       const call_id = outputs[0]?.call_id;
