@@ -65,6 +65,16 @@ describe('extras beside an answer', () => {
         ),
     ],
     [
+      'blocks and parts of reasoning',
+      (count) =>
+        many(count, (at) =>
+          deltaChunk({
+            thinking_blocks: [{ type: 'thinking', thinking: 'a', signature: at % 2 === 0 ? '' : `${at}` }],
+            content: [{ type: 'reasoning', summary: [{ type: 'summary_text', text: 'a' }] }],
+          }),
+        ),
+    ],
+    [
       'finish reasons',
       (count) => many(count, (at) => deltaChunk({ content: 'a' }, {}, { finish_reason: `reason ${at}` })),
     ],

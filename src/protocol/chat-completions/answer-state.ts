@@ -1,6 +1,6 @@
 /** The opaque state of a Chat Completions answer that its server needs back besides text and calls: collected, and read again. */
 import { ApiError } from '../errors.ts';
-import { isRecord, type JsonObject } from '../record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../record.ts';
 import { jsonWeight, mergeInto, type OwnFields } from './own-fields.ts';
 import { ReasoningDetails } from './reasoning-details.ts';
 import { REASONING_FIELDS, type ReasoningField } from './reasoning-fields.ts';
@@ -23,7 +23,10 @@ export interface ChatState {
   readonly late?: true;
   /** Where the answer held its reasoning. */
   readonly field?: ReasoningField;
+  /** The `reasoning_details`, the `thinking_blocks`, and the parts of the content that hold reasoning. */
   readonly details?: readonly JsonObject[];
+  readonly blocks?: readonly JsonObject[];
+  readonly parts?: readonly JsonObject[];
   readonly message?: JsonObject;
   readonly calls?: readonly CallState[];
 }
@@ -41,13 +44,29 @@ const MAX_STATE_LENGTH = 16 * 1024 * 1024;
 /** Collects the state of one answer that has not been emitted yet. */
 export class AnswerState {
   private readonly details = new ReasoningDetails();
+  private readonly blocks = new ReasoningDetails();
+  private readonly summaries = new ReasoningDetails();
+  /** The parts of the content whose summaries these are. */
+  private parts: JsonObject[] = [];
   private message: OwnFields | undefined = undefined;
   private readonly calls = new Map<KnownCall, OwnFields>();
-  /** The approximate number of characters of those two. */
+  /** The approximate number of characters of the last two. */
   private weight = 0;
 
   takeDetails(list: readonly unknown[], isWhole: boolean): void {
     this.details.take(list, isWhole);
+    this.bound();
+  }
+
+  takeBlocks(list: readonly unknown[], isWhole: boolean): void {
+    this.blocks.take(list, isWhole);
+    this.bound();
+  }
+
+  /** Takes a part of the content with a summary; one in which no thought begins continues the last one. */
+  takePart(part: JsonObject): void {
+    const summary = this.summaries.take(recordsIn(part.summary), false);
+    if (summary.length > 0) this.parts.push({ ...part, summary });
     this.bound();
   }
 
@@ -74,16 +93,24 @@ export class AnswerState {
   /** All state that has not been emitted yet, once; undefined if there is nothing that only its server can read. */
   pending(field: ReasoningField | undefined, isLate: boolean): ChatState | undefined {
     const hasDetails = this.details.isOpaque && this.details.entries.length > 0;
-    if (!hasDetails && !this.message && this.calls.size === 0) return undefined;
+    const hasBlocks = this.blocks.isOpaque && this.blocks.entries.length > 0;
+    const hasParts = this.summaries.isOpaque && this.parts.length > 0;
+    if (!hasDetails && !hasBlocks && !hasParts && !this.message && this.calls.size === 0) return undefined;
     const state: ChatState = {
       ...(isLate ? { late: true } : {}),
       ...(field ? { field } : {}),
       ...(hasDetails ? { details: this.details.taken() } : {}),
+      ...(hasBlocks ? { blocks: this.blocks.taken() } : {}),
+      ...(hasParts ? { parts: this.parts } : {}),
       ...(this.message ? { message: this.message } : {}),
       ...(this.calls.size > 0
         ? { calls: [...this.calls].map(([{ call, id, name }, extra]) => ({ at: call, id, name, extra })) }
         : {}),
     };
+    if (hasParts) {
+      this.parts = [];
+      this.summaries.taken();
+    }
     this.message = undefined;
     this.calls.clear();
     return state;
@@ -91,7 +118,8 @@ export class AnswerState {
 
   /** Emitted state still counts: the limit applies to the answer, not to what waits. */
   private bound(): void {
-    if (this.details.weight + this.weight <= MAX_STATE_LENGTH) return;
+    const { details, blocks, summaries, weight } = this;
+    if (details.weight + blocks.weight + summaries.weight + weight <= MAX_STATE_LENGTH) return;
     throw new ApiError('output_too_large', 'The model wrote more than this server keeps for it.');
   }
 }
@@ -101,6 +129,9 @@ function hasValue(value: unknown): boolean {
   return value !== undefined && value !== null && value !== '';
 }
 
+/** The lists of a state. */
+const LISTS = ['details', 'blocks', 'parts'] as const;
+
 const FIELDS: ReadonlySet<unknown> = new Set(REASONING_FIELDS);
 
 /**
@@ -109,14 +140,15 @@ const FIELDS: ReadonlySet<unknown> = new Set(REASONING_FIELDS);
  */
 export function chatStateIn(state: unknown): ChatState | undefined {
   if (!isRecord(state)) return undefined;
-  const { late, field, details, message, calls } = state;
-  const isChatState = Array.isArray(details) || isRecord(message) || Array.isArray(calls);
+  const { late, field, message, calls } = state;
+  const lists = LISTS.filter((name) => Array.isArray(state[name]));
+  const isChatState = lists.length > 0 || isRecord(message) || Array.isArray(calls);
   if (!isChatState || (field !== undefined && !FIELDS.has(field))) return undefined;
   return {
     ...(late === true ? { late } : {}),
     // The casts: the field was looked up, and the rest was sealed as it was emitted.
     ...(field === undefined ? {} : { field: field as ReasoningField }),
-    ...(Array.isArray(details) ? { details: details.filter(isRecord) } : {}),
+    ...Object.fromEntries(lists.map((name) => [name, recordsIn(state[name])])),
     ...(isRecord(message) ? { message } : {}),
     ...(Array.isArray(calls) ? { calls: calls.filter(isRecord) as unknown as readonly CallState[] } : {}),
   };

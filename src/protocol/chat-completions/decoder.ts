@@ -20,7 +20,8 @@ import {
   REASONING_TEXT_FIELDS,
   type ReasoningField,
   reasoningFieldIn,
-  thinkingPartText,
+  reasoningPartField,
+  reasoningPartText,
 } from './reasoning-fields.ts';
 import { ThinkTags, textDeltaEvent } from './think-tags.ts';
 import { type SeeEntry, ToolCalls } from './tool-calls.ts';
@@ -195,10 +196,16 @@ export class ChatDecoder {
   }
 
   private takeState(delta: JsonObject, isWhole: boolean): void {
-    const { reasoning_details: details, extra_content: extra, reasoning_opaque: opaque } = delta;
-    if (!details && !extra && !opaque) return;
+    const {
+      reasoning_details: details,
+      thinking_blocks: blocks,
+      extra_content: extra,
+      reasoning_opaque: opaque,
+    } = delta;
+    if (!details && !blocks && !extra && !opaque) return;
     this.state ??= new AnswerState();
     if (Array.isArray(details)) this.state.takeDetails(details, isWhole);
+    if (Array.isArray(blocks)) this.state.takeBlocks(blocks, isWhole);
     this.state.takeMessage(delta);
   }
 
@@ -360,10 +367,13 @@ export class ChatDecoder {
   private takeReasoning(delta: JsonObject, events: ModelEvent[]): void {
     const field = reasoningFieldIn(delta);
     if (field === undefined) return;
-    const text = REASONING_FORMATS[field].read(delta);
+    const { read, merge } = REASONING_FORMATS[field];
+    // LiteLLM signs a thought in a block that repeats all of it.
+    const isRepeated = field === 'thinking_blocks' && this.reasoningField && this.reasoningField !== field;
+    const text = isRepeated ? '' : read(delta);
     if (text === '') {
-      // The details of a thought may be for its server alone.
-      if (field !== 'reasoning_details' && !isBlankValue(delta[field])) this.unread.add(`message.${field}`);
+      // The entries of a thought may be for its server alone.
+      if (merge !== 'entries' && !isBlankValue(delta[field])) this.unread.add(`message.${field}`);
       return;
     }
     this.reasoningField ??= field;
@@ -379,13 +389,18 @@ export class ChatDecoder {
       if (!isBlankValue(content)) this.unread.add('message.content');
       return;
     }
-    // Mistral's content is a list of text and thinking parts.
+    // The content of Mistral and Databricks is a list of text and thoughts.
     for (const part of content) {
       if (typeof part === 'string') this.takeText(part, '', events);
       if (!isRecord(part)) continue;
-      if (part.type === 'thinking') {
-        this.reasoningField ??= 'thinking';
-        const text = thinkingPartText(part);
+      const field = reasoningPartField(part);
+      if (field) {
+        this.reasoningField ??= field;
+        if (field === 'reasoning_parts') {
+          this.state ??= new AnswerState();
+          this.state.takePart(part);
+        }
+        const text = reasoningPartText(part);
         if (text !== '') events.push({ type: 'reasoning-delta', text });
       } else if (typeof part.text === 'string') this.takeText(part.text, '', events);
     }

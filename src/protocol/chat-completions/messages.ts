@@ -164,18 +164,22 @@ function assistantMessages(draft: Draft, options: MessageOptions, ids: CallIds |
   const text = isBlank ? '' : (draft.text ?? '');
   if (calls.length === 0 && text === '') return [];
   const details = reasoningReplay ? states.flatMap((state) => state.details ?? []) : [];
+  const blocks = reasoningReplay ? states.flatMap((state) => state.blocks ?? []) : [];
+  const parts = reasoningReplay ? states.flatMap((state) => state.parts ?? []) : [];
   const readable = reasoningReplay && (calls.length > 0 || reasoningRequired) ? reasoning : '';
   const thought = readable === '' && reasoningReplay && reasoningRequired ? NO_REASONING : readable;
   const statedField = states.find(({ field }) => field)?.field;
   const field = statedField ?? (details.length > 0 ? undefined : reasoningField);
   // The entries of these contain all of it.
   const isInDetails = details.length > 0 && field === 'reasoning_details';
+  const content = text === '' && calls.length > 0 ? null : text;
   const message: Record<string, unknown> & ChatMessage = {
     role: 'assistant',
-    content: text === '' && calls.length > 0 ? null : text,
+    content: parts.length > 0 ? [...parts, ...(text === '' ? [] : [{ type: 'text', text }])] : content,
   };
   if (thought !== '' && field && !isInDetails) Object.assign(message, REASONING_FORMATS[field].write(thought, text));
   if (details.length > 0) message.reasoning_details = details;
+  if (blocks.length > 0) message.thinking_blocks = blocks;
   for (const state of states) Object.assign(message, state.message);
   if (calls.length === 0) return [message];
   const extras = callExtras(states, calls);

@@ -2,15 +2,17 @@
 import { isRecord, type JsonObject, plainText } from '../record.ts';
 
 /**
- * Where a message holds its reasoning: in a field of this name, in parts of the content (`thinking`, Mistral's form),
- * or between tags in its text.
+ * Where a message holds its reasoning: in a field of this name, in parts of the content (`thinking`, Mistral's form, or
+ * `reasoning_parts`, Databricks' form), or between tags in its text.
  */
 export type ReasoningField =
   | 'reasoning_content'
   | 'reasoning'
   | 'reasoning_text'
   | 'reasoning_details'
+  | 'thinking_blocks'
   | 'thinking'
+  | 'reasoning_parts'
   | 'think_tags';
 
 /** One provider's spelling. */
@@ -31,6 +33,20 @@ function textFormat(field: ReasoningField): ReasoningFormat {
   };
 }
 
+const THINKING_PARTS: ReasoningFormat = {
+  read: ({ content }) => (Array.isArray(content) ? content.map(reasoningPartText).join('') : ''),
+  write: (thought, text) => ({
+    content: [
+      { type: 'thinking', thinking: [{ type: 'text', text: thought }] },
+      ...(text === '' ? [] : [{ type: 'text', text }]),
+    ],
+  }),
+  merge: 'parts',
+};
+
+/** Claude accepts no thought without its signature: its state goes back, and nothing else. */
+const SIGNED: Pick<ReasoningFormat, 'write'> = { write: () => ({}) };
+
 /** The formats, in the order in which they are looked for: some servers fill two fields with the same text. */
 export const REASONING_FORMATS: Readonly<Record<ReasoningField, ReasoningFormat>> = {
   reasoning_content: textFormat('reasoning_content'),
@@ -41,16 +57,13 @@ export const REASONING_FORMATS: Readonly<Record<ReasoningField, ReasoningFormat>
     write: (thought) => ({ reasoning_details: [{ type: 'reasoning.text', text: thought }] }),
     merge: 'entries',
   },
-  thinking: {
-    read: ({ content }) => (Array.isArray(content) ? content.map(thinkingPartText).join('') : ''),
-    write: (thought, text) => ({
-      content: [
-        { type: 'thinking', thinking: [{ type: 'text', text: thought }] },
-        ...(text === '' ? [] : [{ type: 'text', text }]),
-      ],
-    }),
-    merge: 'parts',
+  thinking_blocks: {
+    ...SIGNED,
+    read: ({ thinking_blocks: blocks }) => entriesText(blocks),
+    merge: 'entries',
   },
+  thinking: THINKING_PARTS,
+  reasoning_parts: { ...THINKING_PARTS, ...SIGNED },
   think_tags: {
     // ThinkTags reads them, from the pieces of the text.
     read: () => '',
@@ -66,10 +79,11 @@ export const REASONING_FIELDS = Object.keys(REASONING_FORMATS) as readonly Reaso
 /** Those that are texts in a field of the message. */
 export const REASONING_TEXT_FIELDS = REASONING_FIELDS.filter((field) => REASONING_FORMATS[field].merge === 'text');
 
-/** The members that are lists of reasoning, whose texts are within them. */
-export const REASONING_LISTS = REASONING_FIELDS.filter((field) =>
-  ['entries', 'parts'].includes(REASONING_FORMATS[field].merge),
-);
+/** Those that are lists of entries in a field of the message. */
+export const REASONING_ENTRY_FIELDS = REASONING_FIELDS.filter((field) => REASONING_FORMATS[field].merge === 'entries');
+
+/** The members of messages and parts that are lists of reasoning, whose texts are within them. */
+export const REASONING_LISTS = [...REASONING_ENTRY_FIELDS, 'thinking'];
 
 /** Those that are a field of the message. */
 export const REASONING_MESSAGE_FIELDS = REASONING_FIELDS.filter((field) =>
@@ -88,13 +102,23 @@ export function readReasoning(message: JsonObject): string {
   return REASONING_FORMATS[reasoningFieldIn(message) ?? 'thinking'].read(message);
 }
 
-/** The reasoning in one part of the content, as Mistral writes it; empty for other parts. */
-export function thinkingPartText(part: unknown): string {
-  if (!isRecord(part) || part.type !== 'thinking') return '';
+/** The form of a part of the content that holds reasoning; undefined for other parts. */
+export function reasoningPartField({ type }: JsonObject): 'thinking' | 'reasoning_parts' | undefined {
+  if (type === 'thinking') return type;
+  return type === 'reasoning' ? 'reasoning_parts' : undefined;
+}
+
+/** The reasoning in one part of the content, as Mistral or Databricks writes it; empty for other parts. */
+export function reasoningPartText(part: unknown): string {
+  const field = isRecord(part) ? reasoningPartField(part) : undefined;
+  if (!isRecord(part) || !field) return '';
+  if (field === 'reasoning_parts') return entriesText(part.summary);
   return typeof part.thinking === 'string' ? part.thinking : entriesText(part.thinking);
 }
 
 function entriesText(entries: unknown): string {
   if (!Array.isArray(entries)) return '';
-  return entries.map((entry) => (isRecord(entry) ? (entry.text ?? entry.summary ?? '') : '')).join('');
+  return entries
+    .map((entry) => (isRecord(entry) ? (entry.text ?? entry.summary ?? entry.thinking ?? '') : ''))
+    .join('');
 }

@@ -231,7 +231,7 @@ export const PROVIDERS = Object.freeze({
   cloudflare: provider(['api.cloudflare.com']),
   snowflake: provider(['snowflakecomputing.com'], { ...COMPLETION_TOKENS, ...NO_REPLAY }),
   databricks: provider(['cloud.databricks.com', 'azuredatabricks.net', 'gcp.databricks.com'], {
-    ...NO_REPLAY,
+    reasoningField: 'reasoning_parts',
     refusedFields: ['stream_options', ...OPENAI_ONLY],
     blankText: 'omit',
   }),

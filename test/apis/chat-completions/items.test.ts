@@ -77,12 +77,11 @@ describe('itemsOf', () => {
     const spellings: readonly JsonObject[] = [
       ...['reasoning_content', 'reasoning', 'reasoning_text'].map((field) => ({ [field]: 'Hm.', content: 'Yes' })),
       { reasoning_details: [{ type: 'reasoning.text', text: 'Hm.' }], content: 'Yes' },
-      {
-        content: [
-          { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] },
-          { type: 'text', text: 'Yes' },
-        ],
-      },
+      { thinking_blocks: [{ type: 'thinking', thinking: 'Hm.', signature: 'x' }], content: 'Yes' },
+      ...[
+        { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] },
+        { type: 'reasoning', summary: [{ type: 'summary_text', text: 'Hm.', signature: 'x' }] },
+      ].map((part) => ({ content: [part, { type: 'text', text: 'Yes' }] })),
     ];
     for (const fields of spellings)
       expect(items({ role: 'assistant', ...fields })).toEqual([

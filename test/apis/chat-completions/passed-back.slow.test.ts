@@ -124,6 +124,39 @@ describe('a message behind which our tools ran', () => {
     });
   });
 
+  it("[V-01] goes back with Claude's thoughts, put together until each is signed", async () => {
+    const summary = (text: string, more: JsonObject = {}) => ({
+      type: 'reasoning',
+      summary: [{ type: 'summary_text', text, ...more }],
+    });
+    const block = (thinking: string, signature = '') => ({ type: 'thinking', thinking, signature });
+    const redacted = { type: 'redacted_thinking', data: 'x' };
+    const text = { type: 'text', text: 'So.' };
+    const pieces = [block('H'), block('m.'), block('', 'a'), redacted, redacted, block('O', ''), block('Oh.', 'b')];
+    const parts = [summary('H'), summary('m.'), summary('', { signature: 'a' }), summary('Oh.'), text, summary('Ah.')];
+    const deltas = [
+      ...pieces.map((each) => ({ thinking_blocks: [each] })),
+      ...parts.map((each) => ({ content: [each] })),
+      { tool_calls: [{ ...call(0), index: 0 }] },
+    ];
+    expect(await second({ body: chatStream(...deltas) }, true)).toEqual({
+      role: 'assistant',
+      thinking_blocks: [block('Hm.', 'a'), redacted, redacted, block('Oh.', 'b')],
+      content: [summary('Hm.', { signature: 'a' }), summary('Oh.'), text, summary('Ah.')],
+      tool_calls: [call(0)],
+    });
+  });
+
+  it('[V-01] goes back with text that came as such behind a thought in parts', async () => {
+    const part = { type: 'reasoning', summary: [{ type: 'summary_text', text: 'Hm.', signature: 'a' }] };
+    const deltas = [{ content: [part] }, { content: 'S' }, { content: 'o' }, { content: '.' }];
+    expect(await second({ body: chatStream(...deltas, { tool_calls: [{ ...call(0), index: 0 }] }) }, true)).toEqual({
+      role: 'assistant',
+      content: [part, { type: 'text', text: 'So.' }],
+      tool_calls: [call(0)],
+    });
+  });
+
   it('[F-12] takes work in proportion to what comes', async () => {
     await expectLinearWork(1000, async (count) => {
       const deltas = Array.from({ length: count }, (_, at) => ({ vendor: { [`f${at}`]: [at], list: [at] } }));

@@ -109,6 +109,28 @@ it('[K-03] signs a thought that is shown, and gives it back by its signature', a
   }
 });
 
+it("[V-01] gives Claude's signed thoughts back to a Chat Completions server, shown or not", async () => {
+  const blocks = [{ type: 'thinking', thinking: 'Hm. Yes.', signature: 'c2ln' }];
+  const parts = [{ type: 'reasoning', summary: [{ type: 'summary_text', text: 'Hm. Yes.', signature: 'c2ln' }] }];
+  const forms: readonly (readonly [JsonObject, JsonObject])[] = [
+    [
+      { reasoning_content: 'Hm. Yes.', thinking_blocks: blocks },
+      { thinking_blocks: blocks, content: 'Hi.' },
+    ],
+    [{ content: parts }, { content: [...parts, HI] }],
+  ];
+  for (const [delta, expected] of forms)
+    for (const body of [OMITTED, wanting('summarized')]) {
+      app = await startMessages();
+      app.fake.reply({ body: chatStream(delta, { content: 'Hi.' }) }, { body: chatStream({ content: 'So.' }) });
+      const thinking = body === OMITTED ? '' : 'Hm. Yes.';
+      const { content } = (await askJson(app.url, body)).body;
+      expect(content).toEqual([{ type: 'thinking', thinking, signature: SIGNATURE }, HI]);
+      expect(await goesBack(content, body)).toMatchObject(expected);
+      await app.close();
+    }
+});
+
 it('[K-03] notes a signature that is broken or of another server, and keeps the text beside it', async () => {
   const notes: Note[] = [];
   await startThinking({ hooks: { onNote: (note) => void notes.push(note) } });

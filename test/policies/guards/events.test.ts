@@ -247,6 +247,11 @@ describe('a chat answer', () => {
     ['parts of a content', { content: [{ type: 'text', text: 'bob@example.com' }] }],
     ['thoughts in parts', { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'bob@example.com' }] }] }],
     ['details of reasoning', { reasoning_details: [{ type: 'reasoning.text', text: 'bob@example.com', index: 0 }] }],
+    ['blocks of reasoning', { thinking_blocks: [{ type: 'thinking', thinking: 'bob@example.com', signature: '' }] }],
+    [
+      'summaries of reasoning',
+      { content: [{ type: 'reasoning', summary: [{ type: 'summary_text', text: 'bob@example.com' }] }] },
+    ],
     ['a legacy call', { function_call: { name: 'f', arguments: '{"a":"bob@example.com"}' } }],
     ['a custom call', { tool_calls: [{ index: 0, custom: { name: 'f', input: 'bob@example.com' } }] }],
     [

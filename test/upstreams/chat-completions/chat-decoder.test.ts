@@ -175,6 +175,8 @@ describe('chatDecoder', () => {
     ['reasoning_details with a summary', { reasoning_details: [{ type: 'reasoning.summary', summary: 'Hm' }] }],
     ['reasoning beside its details', { reasoning: 'Hm', reasoning_details: [{ type: 'reasoning.text', text: 'Hm' }] }],
     ['parts that think', { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'Hm' }] }] }],
+    ['thinking_blocks', { thinking_blocks: [{ type: 'thinking', thinking: 'Hm' }] }],
+    ['parts with a summary', { content: [{ type: 'reasoning', summary: [{ type: 'summary_text', text: 'Hm' }] }] }],
     ['parts that think in a string', { content: [{ type: 'thinking', thinking: 'Hm' }] }],
   ])('[S-08] reads reasoning from %s', (_, delta) => {
     expect(written(chunk(delta), chunk({ content: [{ type: 'text', text: 'Yes' }] }))).toEqual([
@@ -210,7 +212,11 @@ describe('chatDecoder', () => {
     expect(written(chunk({ reasoning_details: [{ type: 'reasoning.encrypted', data: 'x', nested }] }))).toEqual([]);
     expect(written(chunk({ extra_content: { nested } }))).toEqual([]);
     const large = chunk({ reasoning_details: [{ type: 'reasoning.encrypted', data: 'x'.repeat(1 << 20), index: 0 }] });
-    expect(() => written(...Array(17).fill(large))).toThrow('more than this server keeps');
+    const data = 'x'.repeat(1 << 20);
+    const blocks = chunk({ thinking_blocks: [{ type: 'redacted_thinking', data }] });
+    const parts = chunk({ content: [{ type: 'reasoning', summary: [{ type: 'summary_encrypted_text', data }] }] });
+    for (const each of [large, blocks, parts])
+      expect(() => written(...Array(17).fill(each))).toThrow('more than this server keeps');
   });
 
   it('[S-08] reads thinking tags unless the host declares that they are text', () => {

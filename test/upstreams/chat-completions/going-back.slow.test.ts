@@ -1,7 +1,7 @@
 /** Two turns over one Chat Completions server: what the first answer says, and how it goes back in the second request. */
 
 import { chatCompletionsUpstream, functionTools, memoryStore, type RouterOptions } from '../../../src/index.ts';
-import type { JsonObject } from '../../../src/protocol/record.ts';
+import { type JsonObject, recordsIn } from '../../../src/protocol/record.ts';
 import {
   chatCompletion,
   chatStream,
@@ -295,6 +295,205 @@ describe('the state of a Chat Completions server', () => {
     fake.reply({ body });
     const { response } = await askForStream(url);
     expect([response.status, response.error?.reason]).toEqual(['failed', 'output_too_large']);
+  });
+});
+
+describe('the signed thoughts of Claude behind a Chat Completions server', () => {
+  const thoughtIn = ({ content, summary }: JsonObject) =>
+    [...recordsIn(content), ...recordsIn(summary)].map(({ text }) => text).join('');
+  /** LiteLLM writes the same text into two fields. */
+  const block = (thinking: string, signature = '') => ({
+    reasoning_content: thinking,
+    thinking_blocks: [{ type: 'thinking', thinking, signature }],
+  });
+  const redacted = (data: string) => ({ thinking_blocks: [{ type: 'redacted_thinking', data }] });
+  const signed = (thinking: string, signature: string) => ({ type: 'thinking', thinking, signature });
+  const whole = signed('I need the tool.', 'EqoB');
+  const blocks: readonly (readonly [string, readonly JsonObject[], string, readonly JsonObject[]])[] = [
+    [
+      'in pieces, the signature in the last',
+      [block('I need '), block('the tool.'), block('', 'EqoB')],
+      whole.thinking,
+      [whole],
+    ],
+    [
+      'as text, and then whole with its signature',
+      [
+        { reasoning_content: 'I need ' },
+        { reasoning_content: 'the tool.' },
+        { ...block(''), thinking_blocks: [whole] },
+      ],
+      whole.thinking,
+      [whole],
+    ],
+    [
+      'in pieces, and then whole with its signature',
+      [block('I need '), block('the tool.'), { reasoning_content: '', thinking_blocks: [whole] }],
+      whole.thinking,
+      [whole],
+    ],
+    [
+      'one after another',
+      [
+        block('I need '),
+        block('it.'),
+        block('', 'a'),
+        redacted('x'),
+        redacted('y'),
+        block('Or '),
+        block('not.'),
+        block('', 'b'),
+      ],
+      'I need it.Or not.',
+      [
+        signed('I need it.', 'a'),
+        { type: 'redacted_thinking', data: 'x' },
+        { type: 'redacted_thinking', data: 'y' },
+        signed('Or not.', 'b'),
+      ],
+    ],
+    ['as signatures alone', [block('', 'a'), block('', 'b')], '', [signed('', 'a'), signed('', 'b')]],
+    ['without another field', [{ thinking_blocks: [whole] }], whole.thinking, [whole]],
+  ];
+
+  it.each(blocks)('[V-01] go back on the message as blocks that came %s', async (_how, deltas, thought, expected) => {
+    const reply = { body: chatStream(...deltas, { content: 'Now.' }, { tool_calls: [call(0)] }) };
+    const field = deltas.some(({ reasoning_content: text }) => text) ? { reasoning_content: thought } : {};
+    for (const way of WAYS)
+      for (const stream of [true, false]) {
+        const { output, assistant } = await twoTurns(reply, way, { stream });
+        expect(output.map((item) => (item.type === 'reasoning' ? thoughtIn(item) : item.type))).toEqual([
+          thought,
+          'message',
+          'function_call',
+        ]);
+        expect(assistant).toEqual([
+          { role: 'assistant', content: 'Now.', tool_calls: [called(0)], ...field, thinking_blocks: expected },
+        ]);
+      }
+    expect(notes).toEqual([]);
+  });
+
+  it('[V-01] go back as they came in one piece', async () => {
+    const list = [signed('A', 'a'), { type: 'redacted_thinking', data: 'x' }, signed('A', 'b')];
+    const message = { reasoning_content: 'AA', thinking_blocks: list };
+    const reply = { body: chatCompletion({ ...message, tool_calls: [call(0)] }) };
+    for (const way of WAYS)
+      expect((await twoTurns(reply, way)).assistant).toEqual([
+        { role: 'assistant', content: null, tool_calls: [called(0)], ...message },
+      ]);
+    expect(notes).toEqual([]);
+  });
+
+  it('[V-01] [V-02] go back as text alone where nothing is signed, and not at all where the host wants none', async () => {
+    const unsigned = { body: chatStream(block('Hm. '), block('So.'), { tool_calls: [call(0)] }) };
+    const message = { role: 'assistant', content: null, tool_calls: [called(0)] };
+    expect((await twoTurns(unsigned, 'by id')).assistant).toEqual([{ ...message, reasoning_content: 'Hm. So.' }]);
+    const { url } = await start({ reasoningReplay: false });
+    const reply = { body: chatStream(block('Hm.'), block('', 'a'), { tool_calls: [call(0)] }) };
+    expect((await twoTurns(reply, 'by id', { url })).assistant).toEqual([message]);
+  });
+
+  const part = (...summary: readonly JsonObject[]) => ({ type: 'reasoning', summary });
+  const summary = (text: string, signature?: string) => ({
+    type: 'summary_text',
+    text,
+    ...(signature ? { signature } : {}),
+  });
+  const encrypted = (data: string) => part({ type: 'summary_encrypted_text', data });
+  const text = { type: 'text', text: 'Let me look.' };
+  const parts: readonly (readonly [string, readonly JsonObject[], string, readonly JsonObject[]])[] = [
+    [
+      'in pieces',
+      [part(summary('I need ')), part(summary('the tool.')), part(summary('', 'EqoB'))],
+      'I need the tool.',
+      [part(summary('I need the tool.', 'EqoB'))],
+    ],
+    [
+      'whole',
+      [part(summary('Hm.', 'a')), part(summary('So.', 'b'))],
+      'Hm.So.',
+      [part(summary('Hm.', 'a')), part(summary('So.', 'b'))],
+    ],
+    [
+      'with several summaries',
+      [part(summary('Hm.', 'a'), summary('So.', 'b'))],
+      'Hm.So.',
+      [part(summary('Hm.', 'a'), summary('So.', 'b'))],
+    ],
+    ['encrypted', [encrypted('x'), encrypted('y')], '', [encrypted('x'), encrypted('y')]],
+    [
+      'as signatures alone',
+      [part(summary('', 'a')), part(summary('', 'b'))],
+      '',
+      [part(summary('', 'a')), part(summary('', 'b'))],
+    ],
+  ];
+
+  it.each(parts)(
+    '[V-01] [V-02] go back as parts of the content that came %s',
+    async (_how, pieces, thought, expected) => {
+      const { url } = await start({ provider: 'databricks' });
+      const streamed = chatStream(...[...pieces, text].map((each) => ({ content: [each] })), { tool_calls: [call(0)] });
+      const replies: FakeAnswer[] = [{ body: streamed }];
+      // Pieces are of streams alone.
+      if (expected.length === pieces.length)
+        replies.push({
+          body: chatCompletion({ content: [...pieces, text], tool_calls: [call(0)] }),
+        });
+      for (const reply of replies)
+        for (const way of WAYS) {
+          const { output, assistant } = await twoTurns(reply, way, { url });
+          expect(output.map((item) => (item.type === 'reasoning' ? thoughtIn(item) : item.type))).toEqual([
+            thought,
+            'message',
+            'function_call',
+          ]);
+          expect(assistant).toEqual([{ role: 'assistant', content: [...expected, text], tool_calls: [called(0)] }]);
+        }
+      expect(notes).toEqual([]);
+    },
+  );
+
+  it('[V-01] [V-02] go back in front of text that came as such', async () => {
+    const { url } = await start({ provider: 'databricks' });
+    const deltas = [{ content: [part(summary('Hm.', 'a'))] }, { content: 'Let me' }, { content: ' look.' }];
+    const { assistant } = await twoTurns({ body: chatStream(...deltas, { tool_calls: [call(0)] }) }, 'by id', { url });
+    expect(assistant).toEqual([
+      { role: 'assistant', content: [part(summary('Hm.', 'a')), text], tool_calls: [called(0)] },
+    ]);
+  });
+
+  it('[V-02] stay away from Databricks where they are not signed', async () => {
+    const { url } = await start({ provider: 'databricks' });
+    const reply = { body: chatStream({ content: [part(summary('Hm.'))] }, { tool_calls: [call(0)] }) };
+    const { output, assistant } = await twoTurns(reply, 'by id', { url });
+    expect(output.map(({ type }) => type)).toEqual(['reasoning', 'function_call']);
+    expect(assistant).toEqual([{ role: 'assistant', content: null, tool_calls: [called(0)] }]);
+  });
+
+  it('[V-01] are kept through rounds of tools that the server runs, and after them', async () => {
+    const tools = functionTools({ f0: { parameters: {}, execute: () => 'Done.' } });
+    const { url } = await start({}, { tools: [tools] });
+    fake.reply(
+      { body: chatStream(block('Hm.'), block('', 'a'), { tool_calls: [call(0)] }) },
+      { body: chatStream({ content: [part(summary('So.', 'b'))] }, { tool_calls: [call(0, { id: 'call_b' })] }) },
+      { body: textStream('So.') },
+    );
+    const { id } = await askForJson(url);
+    await askForJson(url, { previous_response_id: id, input: 'And?' });
+    const expected = [
+      { content: null, reasoning_content: 'Hm.', thinking_blocks: [signed('Hm.', 'a')] },
+      { content: [part(summary('So.', 'b'))] },
+      { content: 'So.' },
+    ];
+    const sent = fake.requests.map(({ body }) =>
+      // The cast: a chat request has messages.
+      (body as { messages: JsonObject[] }).messages
+        .filter(({ role }) => role === 'assistant')
+        .map(({ role: _, tool_calls: __, ...rest }) => rest),
+    );
+    expect(sent).toEqual([[], expected.slice(0, 1), expected.slice(0, 2), expected]);
   });
 });
 

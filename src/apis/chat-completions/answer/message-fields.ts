@@ -2,7 +2,7 @@
 import { moveCitations } from '../../../protocol/annotations.ts';
 import { jsonWeight, mergeInto, type OwnFields } from '../../../protocol/chat-completions/own-fields.ts';
 import { ReasoningDetails } from '../../../protocol/chat-completions/reasoning-details.ts';
-import { REASONING_TEXT_FIELDS } from '../../../protocol/chat-completions/reasoning-fields.ts';
+import { REASONING_ENTRY_FIELDS, REASONING_TEXT_FIELDS } from '../../../protocol/chat-completions/reasoning-fields.ts';
 import { isEmptyField, isRecord, type JsonObject, plainText, recordsIn } from '../../../protocol/record.ts';
 
 /** The fields that are rewritten. */
@@ -11,10 +11,15 @@ const OWN: ReadonlySet<string> = new Set(['role', 'tool_calls', 'function_call']
 /** The fields whose texts are pieces of one text. */
 export const TEXT_FIELDS: ReadonlySet<string> = new Set(['content', 'refusal', ...REASONING_TEXT_FIELDS]);
 
+/** The fields whose lists hold entries in pieces. */
+const ENTRY_FIELDS: ReadonlySet<string> = new Set(REASONING_ENTRY_FIELDS);
+
 /** The fields of one message, whose deltas come one after another. */
 export class MessageFields {
   private readonly fields: OwnFields = {};
-  private readonly details = new ReasoningDetails();
+  private readonly entries = new Map<string, ReasoningDetails>();
+  /** The summaries of the last parts of the content that hold reasoning. */
+  private readonly summaries = new ReasoningDetails();
 
   /** Takes a delta, or the whole message; returns the approximate number of characters that are not text. */
   take(message: JsonObject, isWhole: boolean): number {
@@ -40,10 +45,12 @@ export class MessageFields {
   }
 
   private add(name: string, value: unknown, isWhole: boolean): void {
-    const { fields, details } = this;
+    const { fields } = this;
     if (isWhole) fields[name] = value;
-    else if (name === 'content') fields.content = withParts(fields.content, value);
-    else if (name === 'reasoning_details' && Array.isArray(value)) {
+    else if (name === 'content') fields.content = withParts(fields.content, value, this.summaries);
+    else if (ENTRY_FIELDS.has(name) && Array.isArray(value)) {
+      const details = this.entries.get(name) ?? new ReasoningDetails();
+      this.entries.set(name, details);
       details.take(value, false);
       fields[name] = details.entries;
     } else if (TEXT_FIELDS.has(name) && typeof value === 'string') fields[name] = plainText(fields[name]) + value;
@@ -72,10 +79,19 @@ export function withLaterCitations(fields: JsonObject, length: number): JsonObje
     : fields;
 }
 
-/** Mistral streams its content as parts, each of which continues while the next has the same type. */
-function withParts(known: unknown, more: unknown): readonly unknown[] {
+/**
+ * Mistral and Databricks stream their content as parts, each of which continues while the next has the same type, and, in a
+ * part with a `summary`, until its signature.
+ */
+function withParts(known: unknown, more: unknown, summaries?: ReasoningDetails): readonly unknown[] {
   const parts: unknown[] = Array.isArray(known) ? known : [];
   for (const part of recordsIn(more)) {
+    if (summaries && part.type === 'reasoning') {
+      const summary = summaries.take(recordsIn(part.summary), false);
+      if (summary.length > 0) parts.push({ ...part, summary });
+      continue;
+    }
+    summaries?.taken();
     const last = parts.at(-1);
     if (isRecord(last) && last.type === part.type) continuePart(last, part);
     // A copy: the chunk may be sent on.

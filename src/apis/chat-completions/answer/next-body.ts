@@ -3,6 +3,7 @@
 import { toolList } from '../../../engine/tools/toolset.ts';
 import { toolMessages } from '../../../protocol/chat-completions/messages.ts';
 import { wholeText } from '../../../protocol/grown-text.ts';
+import { contentText } from '../../../protocol/item-text.ts';
 import type { ToolOutput } from '../../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { isLegacy, toolName } from '../request/prepare-tools.ts';
@@ -21,7 +22,17 @@ export function answerMessages(
   answered: readonly AnsweredChatCall[],
   inLegacyForm: boolean,
 ): readonly JsonObject[] {
-  const message = { role: 'assistant', content: wholeText(text) || null, ...fields.all() };
+  const [words, own] = [wholeText(text), fields.all()];
+  const parts: readonly unknown[] = Array.isArray(own.content) ? own.content : [];
+  const partText = contentText(parts);
+  // Behind thoughts in parts, the text may have come as text.
+  const rest = parts.length > 0 && words.startsWith(partText) ? words.slice(partText.length) : '';
+  const message = {
+    role: 'assistant',
+    content: words || null,
+    ...own,
+    ...(rest === '' ? {} : { content: [...parts, { type: 'text', text: rest }] }),
+  };
   if (inLegacyForm && answered.length > 0)
     // A message holds one call in this form.
     return answered.flatMap(({ call, output }, at) => [

@@ -1,7 +1,7 @@
 /** Reads chat messages as items, and writes items as chat messages: both APIs share the stored form. */
 
 import { toChatMessages } from '../../../protocol/chat-completions/messages.ts';
-import { readReasoning } from '../../../protocol/chat-completions/reasoning-fields.ts';
+import { readReasoning, reasoningPartField } from '../../../protocol/chat-completions/reasoning-fields.ts';
 import { customCallIn } from '../../../protocol/chat-completions/tool-calls.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { isRecord, type JsonObject, plainText, recordsIn } from '../../../protocol/record.ts';
@@ -63,7 +63,7 @@ function textParts(content: unknown): readonly JsonObject[] {
   return parts.flatMap((part) => {
     if (part.type === 'refusal') return [part];
     // These are read with the reasoning.
-    if (part.type === 'thinking') return [];
+    if (reasoningPartField(part)) return [];
     return [{ type: 'output_text', text: plainText(part.text), annotations: [], logprobs: [] }];
   });
 }
