@@ -9,7 +9,7 @@ import { eventStream } from '../support/replay.ts';
 import { askForJson, askForStream } from '../support/responses-client.ts';
 import { describeShared } from '../support/shared.ts';
 import type { WireResponse } from '../support/wire-schemas.ts';
-import { answers, streams } from './recorded-responses.ts';
+import { answers, endedItems, streams } from './recorded-responses.ts';
 import { responsesStream, textItem } from './responses-bytes.ts';
 
 let fake: FakeUpstream;
@@ -33,24 +33,12 @@ function eventsIn(text: string): readonly JsonObject[] {
   return events.slice(0, end < 0 ? events.length : end + 1);
 }
 
-/** The items as they ended, in their places; the words of messages as they came, since some recordings are cut within these. */
+/** The items as they ended, in their places. */
 function itemsIn(text: string): readonly JsonObject[] {
   const events = eventsIn(text);
-  const wordsAt = (place: unknown) =>
-    events
-      .filter(
-        ({ type, output_index: at }) => at === place && /^response\.(output_text|refusal)\.delta$/.test(String(type)),
-      )
-      .map(({ delta }) => delta)
-      .join('');
-  const done = events
-    .filter(({ type }) => type === 'response.output_item.done')
-    .toSorted((one, other) => Number(one.output_index) - Number(other.output_index))
-    .map(({ item, output_index: at }): JsonObject => {
-      const words = wordsAt(at);
-      const whole = item as JsonObject;
-      return whole.type === 'message' && words !== '' ? { ...whole, content: [{ text: words }] } : whole;
-    });
+  const done = endedItems(
+    events.toSorted((one, other) => Number(one.output_index ?? 0) - Number(other.output_index ?? 0)),
+  );
   return done.length > 0 ? done : listOf((events.at(-1)?.response as JsonObject | undefined)?.output);
 }
 

@@ -40,17 +40,12 @@ function wordsOf(content: unknown): string {
     .join('');
 }
 
-/** The messages of a recorded stream with their words as the deltas have them: in some of the recordings those are cut. */
+/** The messages of a recorded stream as their ends have them: in some of the recordings the deltas are cut. */
 function recordedMessages(text: string) {
   const data = text.split('\n').filter((line) => line.startsWith('data:'));
   const events = data.map((line) => JSON.parse(line.slice(5)) as JsonObject);
-  const deltas = events.filter(({ type }) => type === 'response.output_text.delta');
   const done = events.filter(({ type }) => type === 'response.output_item.done');
-  const whole = done.map(({ item, output_index: index }) => {
-    const words = deltas.filter(({ output_index }) => output_index === index).map(({ delta }) => delta);
-    return { ...(item as JsonObject), content: words.join('') };
-  });
-  return messagesIn(whole);
+  return messagesIn(done.map(({ item }) => item));
 }
 
 /** What the model server is sent as input. */

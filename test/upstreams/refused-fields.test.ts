@@ -1,10 +1,11 @@
 /** What servers of the Responses API and of the Messages API refuse, and the request means the same without. */
-import type { Note, Upstream } from '../../src/index.ts';
+import { messagesRouter, type Note, type Upstream } from '../../src/index.ts';
 import type { ModelRequest } from '../../src/protocol/model-request.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { anthropicUpstream } from '../../src/upstreams/anthropic/anthropic-upstream.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
+import { startApp } from '../support/app.ts';
 
 const message = { type: 'message', id: 'm', role: 'assistant', content: [{ type: 'output_text', text: 'ok' }] };
 const ANSWERS = {
@@ -28,14 +29,15 @@ afterEach(async () => {
 });
 
 /** A server that refuses a body with such an error, and answers others. */
-async function serve(api: keyof typeof ANSWERS, fault: (body: JsonObject) => string | undefined) {
+async function serve(api: keyof typeof ANSWERS, fault: (body: JsonObject) => string | JsonObject | undefined) {
   const headers = { 'content-type': 'application/json' };
   fake = await startFakeUpstream({
     // The cast: requests are JSON objects.
     reply: ({ body }) => {
-      const text = fault(body as JsonObject);
-      const error = { type: 'error', error: { type: 'invalid_request_error', message: text } };
-      return text === undefined
+      const refusal = fault(body as JsonObject);
+      const details = typeof refusal === 'string' ? { message: refusal } : refusal;
+      const error = { type: 'error', error: { type: 'invalid_request_error', ...details } };
+      return refusal === undefined
         ? { body: JSON.stringify(ANSWERS[api]), headers }
         : { status: 400, body: JSON.stringify(error), headers };
     },
@@ -114,4 +116,88 @@ describe('a refusal', () => {
       expect(sent('temperature')).toEqual([true, false, true, false]);
     },
   );
+
+  it('[V-22] adds to what an earlier one has taught', async () => {
+    await serve('responses', (body) =>
+      ['temperature', 'top_p']
+        .filter((field) => field in body)
+        .map((field) => `'${field}' is unsupported`)
+        .at(0),
+    );
+    const request = { temperature: 0.2, topP: 0.5 };
+    await expect(ask(request)).rejects.toThrow('top_p');
+    for (let turn = 0; turn < 2; turn += 1) await ask(request);
+    expect([sent('temperature'), sent('top_p')]).toEqual([
+      [true, false, false, false, false],
+      [true, true, true, false, false],
+    ]);
+  });
+
+  const ENCRYPTED = 'reasoning.encrypted_content';
+  const includes = (body: unknown) => valueAt(body, 'include') as readonly string[] | undefined;
+  const UNSUPPORTED = 'Encrypted content is not supported with this model.';
+
+  it.each<[string, JsonObject]>([
+    ['its words', { message: UNSUPPORTED, param: 'include', code: null }],
+    ['no parameter', { message: UNSUPPORTED }],
+    ['its name', { message: "'reasoning.encrypted_content' is not supported with this model.", param: null }],
+    [
+      'the value',
+      {
+        message: "Invalid value: 'reasoning.encrypted_content'. Supported values are: 'file_search_call.results'.",
+        param: 'include[0]',
+        code: 'invalid_value',
+      },
+    ],
+    ['the whole list', { message: "Unsupported parameter: 'include' is not supported with this model." }],
+  ])('[V-22] of encrypted reasoning is met once without it, and remembered: %s', async (_, refusal) => {
+    await serve('responses', (body) => (includes(body)?.includes(ENCRYPTED) ? refusal : undefined));
+    const notes = await ask({});
+    expect(notes.join()).toContain(`'include.${ENCRYPTED}'`);
+    await ask({ topLogprobs: 1 });
+    await ask({ model: 'another' });
+    const all = [ENCRYPTED];
+    expect(fake.requests.map(({ body }) => includes(body))).toEqual([
+      all,
+      undefined,
+      ['message.output_text.logprobs'],
+      all,
+      undefined,
+    ]);
+  });
+
+  it('[V-22] of encrypted reasoning leaves the other values of the list', async () => {
+    const refusal = { message: UNSUPPORTED, param: 'include' };
+    await serve('responses', (body) => (includes(body)?.includes(ENCRYPTED) ? refusal : undefined));
+    await ask({ topLogprobs: 1, temperature: 0.2 });
+    expect(fake.requests.map(({ body }) => includes(body))).toEqual([
+      [ENCRYPTED, 'message.output_text.logprobs'],
+      ['message.output_text.logprobs'],
+    ]);
+    expect(sent('temperature')).toEqual([true, true]);
+  });
+
+  it('[V-22] of encrypted reasoning is final where that is not what is refused', async () => {
+    await serve('responses', () => ({ message: 'Please include a user message; unsupported input.', param: 'input' }));
+    await expect(ask({})).rejects.toThrow('user message');
+    expect(fake.requests.length).toBe(1);
+  });
+
+  it.each([
+    ['/responses', { input: 'Hi.' }],
+    ['/responses', { input: 'Hi.', stream: true, include: [ENCRYPTED] }],
+    ['/messages', { max_tokens: 50, messages: [{ role: 'user', content: 'Hi.' }] }],
+  ])('[V-22] of encrypted reasoning reaches no client: %s %j', async (path, request) => {
+    const refusal = { message: UNSUPPORTED, param: 'include', code: null };
+    await serve('responses', (body) => (includes(body)?.includes(ENCRYPTED) ? refusal : undefined));
+    const options = { upstream, hooks: { onNote() {} } };
+    const app = await startApp({ options, others: [messagesRouter(options)] });
+    const answer = await fetch(`${app.url}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'gpt-4o', ...request }),
+    });
+    expect([answer.status, (await answer.text()).includes('ok')]).toEqual([200, true]);
+    await app.close();
+  });
 });

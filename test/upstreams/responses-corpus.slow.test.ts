@@ -12,7 +12,7 @@ import { eventStream } from '../support/replay.ts';
 import { askForJson, askForStream } from '../support/responses-client.ts';
 import { describeShared } from '../support/shared.ts';
 import type { WireResponse } from '../support/wire-schemas.ts';
-import { answers, streams } from './recorded-responses.ts';
+import { answers, endedItems, streams } from './recorded-responses.ts';
 
 let fake: FakeUpstream;
 let app: App;
@@ -62,13 +62,10 @@ function readStream(text: string): Reading {
   const all = eventsIn(text);
   const end = all.findIndex(isEnd);
   const events = end < 0 ? all : all.slice(0, end + 1);
-  const done = events.filter(({ type }) => type === 'response.output_item.done').map(({ item }) => item as JsonObject);
+  const done = endedItems(events);
   const last = events.find(isEnd);
   const response = isRecord(last?.response) ? last.response : undefined;
-  const reading = readingOf(done.length > 0 ? done : listOf(response?.output), response);
-  const words = events.filter(({ type }) => /^response\.(output_text|refusal)\.delta$/.test(String(type)));
-  // Some recordings are cut in the middle, but for the ends of their items.
-  return words.length > 0 ? { ...reading, text: words.map(({ delta }) => delta).join('') } : reading;
+  return readingOf(done.length > 0 ? done : listOf(response?.output), response);
 }
 
 function reported({ status, output, usage }: WireResponse): Reading {

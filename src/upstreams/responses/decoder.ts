@@ -5,6 +5,7 @@ import { costIn, modelInfo, readUsage } from '../../protocol/chat-completions/us
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent, WireEvent } from '../../protocol/events.ts';
 import { grow, wholeText } from '../../protocol/grown-text.ts';
+import { partText } from '../../protocol/item-text.ts';
 import type { Item, LogProb } from '../../protocol/items.ts';
 import { readLogProbList } from '../../protocol/json/log-probs.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
@@ -49,6 +50,8 @@ interface OpenItem extends StreamedItem {
   readonly native: number | undefined;
   /** Whether its reasoning is emitted raw or as a summary; if both arrive, only one is emitted. */
   reasoning: string | undefined;
+  /** The JSON of the citations that have been emitted. */
+  cited: Set<string> | undefined;
 }
 
 /** Reads one model call, which offered these tools: receives parsed events one by one. `note` receives what cannot be shown. */
@@ -61,6 +64,8 @@ export class ResponsesDecoder {
   private readonly customs: ReadonlySet<string>;
   private readonly hold: Hold = holding();
   private readonly items = new Map<unknown, OpenItem>();
+  /** The item that began last: only to it can text be added. */
+  private newest: OpenItem | undefined = undefined;
   private calls = 0;
   private natives = 0;
   /** The response that is being read, and whether it has begun again. */
@@ -95,7 +100,11 @@ export class ResponsesDecoder {
     }
     if (String(type).endsWith('.delta')) return this.takeDelta(itemDelta(event), events);
     if (type === 'response.reasoning_summary_part.added') return this.nextPart(event, events);
-    if (type === 'response.output_text.annotation.added') return takeAnnotation(event.annotation, events);
+    if (type === 'response.output_text.annotation.added') {
+      const citation = readCitation(event.annotation);
+      return citation && cite(this.items.get(index) ?? this.newest, citation, events);
+    }
+    if (CONTENT_ENDS.has(type)) return this.endContent(event, events);
     const error = errorInBody(event);
     if (error) throw error;
   }
@@ -142,10 +151,12 @@ export class ResponsesDecoder {
       emitted: { text: '', tail: '' },
       spoke: false,
       reasoning: undefined,
+      cited: undefined,
       closed: false,
     };
     this.hold(plainText(opened.type).length + plainText(opened.key).length);
     this.items.set(index, opened);
+    this.newest = opened;
     if (isCall) this.emitCall(opened, item, events);
     // The casts, here and below: it has a type.
     else if (isNative)
@@ -225,23 +236,68 @@ export class ResponsesDecoder {
     if (item?.spoke && item.reasoning === SUMMARY_DELTA) events.push({ type: 'reasoning-delta', text: '\n\n' });
   }
 
-  /** Emits whole any content that had no deltas. */
+  /** Some servers give the end of a text or of arguments, or all of it, in the event that ends it. Later parts wait for the end of their item. */
+  private endContent(event: JsonObject, events: ModelEvent[]): void {
+    const { type, part, content_index: place } = event;
+    const item = this.items.get(indexIn(event));
+    if (!item || item.closed) return;
+    const isCall = ARGUMENT_ENDS.has(type);
+    if (isCall && item.call !== undefined) this.closeCall(event, item, events);
+    if (isCall || item.type !== 'message' || (typeof place === 'number' && place > 0)) return;
+    const whole = { ...event, type: type === 'response.refusal.done' ? 'refusal' : 'output_text' };
+    this.addMissing(item, [isRecord(part) ? part : whole], events);
+  }
+
+  /** Emits any content that its events so far have not had. */
   private close(index: unknown, item: unknown, events: ModelEvent[]): void {
     if (!isRecord(item)) return;
     const opened = this.open(index, item, events);
     if (opened.native !== undefined) return emitNativeEnd(opened, item, events);
     opened.type ??= stringOrNone(item.type);
-    opened.closed = true;
     if (opened.call !== undefined) this.closeCall(item, opened, events);
-    else if (item.type === 'message') closeMessage(item, opened, events);
+    else if (item.type === 'message') this.addMissing(opened, messageParts(item.content), events);
     else if (item.type === 'reasoning') closeReasoning(item, opened, events);
     else if (item.type === 'web_search_call') emitSearch(item, events);
+    opened.closed = true;
   }
 
+  /** Emits the end of the arguments, where it goes on from what has been emitted. */
   private closeCall({ arguments: json, input }: JsonObject, item: OpenItem, events: ModelEvent[]): void {
+    if (item.isCustom && item.closed) return;
     if (item.pieces) this.addArguments(item, item.pieces.settle(), events);
-    if (!item.spoke) this.addArguments(item, item.isCustom ? plainText(input) : writtenArguments(json), events);
+    const whole = item.isCustom ? plainText(input) : writtenArguments(json);
+    const emitted = wholeText(item.emitted);
+    if (whole.startsWith(emitted)) this.addArguments(item, whole.slice(emitted.length), events);
     if (item.isCustom) events.push({ type: 'tool-call-delta', call: item.call as number, arguments: AFTER_INPUT });
+    item.closed = true;
+  }
+
+  /** Emits what these parts of a message have beyond its text so far, if they go on from it; returns whether that is anything. Nothing is put behind another item. */
+  private addMissing(item: OpenItem, parts: readonly JsonObject[], events: ModelEvent[]): boolean {
+    const isPast = (item.spoke || item.closed) && item !== this.newest;
+    const shown = wholeText(item.emitted);
+    if (isPast || !parts.map(partText).join('').startsWith(shown)) return false;
+    const before = events.length;
+    let rest = shown.length;
+    const citations = parts.map(({ annotations }) =>
+      recordsIn(annotations).flatMap((each) => readCitation(each) ?? []),
+    );
+    // Some servers spell a citation differently here: no more of them are taken than there are too few.
+    let missing = citations.flat().length - (item.cited?.size ?? 0);
+    const isNew = (citation: Citation) => missing > 0 && !item.cited?.has(JSON.stringify(citation));
+    const others = citations.map((list) => list.filter(isNew));
+    for (const [index, part] of parts.entries()) {
+      const whole = partText(part);
+      const text = whole.slice(rest);
+      // Log probabilities are those of the whole part.
+      const logprobs = rest === 0 && Array.isArray(part.logprobs) ? readLogProbList(part.logprobs) : '';
+      const more = part.type === 'refusal' ? ({ type: 'refusal-delta', text } as const) : textDelta(text, logprobs);
+      if (text !== '') addWords(item, text, events, more);
+      rest = Math.max(0, rest - whole.length);
+      for (const citation of others[index] ?? []) if (missing-- > 0) cite(item, citation, events);
+    }
+    item.spoke ||= events.length > before;
+    return events.length > before;
   }
 
   private takeWhole(response: JsonObject, events: ModelEvent[]): void {
@@ -276,7 +332,7 @@ export class ResponsesDecoder {
     return differs;
   }
 
-  /** A call stays open until the end, because more of its arguments may arrive. */
+  /** A call and the newest message stay open until the end, because more of them may arrive. */
   private settleShown(item: JsonObject, streamed: OpenItem, events: ModelEvent[]): boolean {
     if (streamed.native !== undefined) {
       if (streamed.closed) return false;
@@ -284,12 +340,10 @@ export class ResponsesDecoder {
       return true;
     }
     const emitted = wholeText(streamed.emitted);
-    const text = comparedText(item) ?? emitted;
-    if (text === emitted) return false;
-    if (streamed.call !== undefined && text.startsWith(emitted)) {
-      this.addArguments(streamed, text.slice(emitted.length), events);
-    }
-    return true;
+    const differs = (comparedText(item) ?? emitted) !== emitted;
+    if (streamed.call !== undefined) this.closeCall(item, streamed, events);
+    if (item.type !== 'message') return differs;
+    return this.addMissing(streamed, messageParts(item.content), events) || differs;
   }
 
   private end(response: unknown, events: ModelEvent[]): void {
@@ -319,6 +373,15 @@ function stringOrNone(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
+/** The ends of a call's arguments, and those of a message's content. */
+const ARGUMENT_ENDS: ReadonlySet<unknown> = new Set([
+  'response.function_call_arguments.done',
+  'response.custom_tool_call_input.done',
+]);
+const CONTENT_ENDS: ReadonlySet<unknown> = new Set([
+  ...ARGUMENT_ENDS,
+  ...['output_text', 'refusal', 'content_part'].map((name) => `response.${name}.done`),
+]);
 const END_EVENTS: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
 /** Of words alone: a client reads it in a line of its own. */
 const PROGRESS_TYPE = /^response\.[\w:-]+\.[\w:-]+$/;
@@ -358,19 +421,6 @@ function emitNativeEnd(opened: OpenItem, item: JsonObject, events: ModelEvent[])
   events.push({ type: 'native-end', native: opened.native as number, item: whole });
 }
 
-/** Emits a message that had no deltas. */
-function closeMessage(item: JsonObject, opened: OpenItem, events: ModelEvent[]): void {
-  if (opened.spoke) return;
-  opened.emitted = { text: comparedText(item) ?? '', tail: '' };
-  for (const { type, text, refusal, logprobs, annotations } of messageParts(item.content)) {
-    if (type === 'refusal') events.push({ type: 'refusal-delta', text: String(refusal) });
-    else if (typeof text === 'string') {
-      events.push(textDelta(text, Array.isArray(logprobs) ? readLogProbList(logprobs) : ''));
-    }
-    for (const annotation of recordsIn(annotations)) takeAnnotation(annotation, events);
-  }
-}
-
 function closeReasoning(item: JsonObject, { spoke }: OpenItem, events: ModelEvent[]): void {
   const parts = recordsIn(item.content).length > 0 ? recordsIn(item.content) : recordsIn(item.summary);
   const text = parts.map((part) => part.text).join('\n\n');
@@ -405,9 +455,20 @@ const READ_TYPES: ReadonlySet<string> = new Set(['message', 'reasoning', 'functi
 const BEFORE_INPUT = '{"input":"';
 const AFTER_INPUT = '"}';
 
-function takeAnnotation(annotation: unknown, events: ModelEvent[]): void {
-  const read = isRecord(annotation) && ANNOTATIONS.has(annotation.type) ? readAnnotation(annotation) : undefined;
-  if (read) events.push(read);
+function readCitation(annotation: unknown): Citation | undefined {
+  if (!isRecord(annotation) || !ANNOTATIONS.has(annotation.type)) return undefined;
+  return readAnnotation(annotation);
+}
+
+type Citation = NonNullable<ReturnType<typeof readAnnotation>>;
+
+/** Emits a citation, and remembers that its item has it. */
+function cite(item: OpenItem | undefined, citation: Citation, events: ModelEvent[]): void {
+  if (item) {
+    item.cited ??= new Set();
+    item.cited.add(JSON.stringify(citation));
+  }
+  events.push(citation);
 }
 
 const ANNOTATIONS: ReadonlySet<unknown> = new Set(['url_citation', 'file_citation', 'container_file_citation']);

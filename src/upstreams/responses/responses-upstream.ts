@@ -117,6 +117,8 @@ const OPTIONAL_FIELDS = [
   ...['temperature', 'top_p', 'presence_penalty', 'frequency_penalty', 'top_logprobs', 'metadata', 'user'],
   ...['service_tier', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_options', 'prompt_cache_retention'],
   ...['reasoning.effort', 'reasoning.summary', 'text.verbosity'],
+  // A model that does not reason has nothing to be sent back.
+  'include.reasoning.encrypted_content',
 ];
 /** The most models that are remembered. */
 const MAX_MODELS = 1000;

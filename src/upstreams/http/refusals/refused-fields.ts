@@ -55,7 +55,10 @@ const VALUED: ReadonlySet<string> = new Set([
 /** Words of any text. */
 const COMMON: ReadonlySet<string> = new Set(['user', 'metadata', 'stop']);
 /** A field without which the answer is the same, or nearly so, may be left out for the sake of its value. */
-const PLAIN: ReadonlySet<string> = new Set([...VALUED, 'verbosity', 'safety_identifier', 'prompt_cache_key']);
+const PLAIN: ReadonlySet<string> = new Set([
+  ...VALUED,
+  ...['verbosity', 'safety_identifier', 'prompt_cache_key', 'include.reasoning.encrypted_content'],
+]);
 const INVALID_VALUE = /invalid value|unsupported value/i;
 const EXCLUSIVE = /\bboth\b|only one|mutually exclusive|cannot be used together/i;
 const WITH_THOUGHTS = /\b(?:when|while|if|unless|with) thinking\b/i;
@@ -86,11 +89,16 @@ export function refusedFields<Field extends string>(
   return { fields: named.length > 1 && EXCLUSIVE.test(text) ? named.slice(1) : named, isLasting };
 }
 
-/** A field within another one is named by its path, `reasoning.effort`. */
+/** A field within another one is named by its path, `reasoning.effort`; a value of `include` by its last name, or by the whole list. */
 function mentionedFields<Field extends string>(text: string, sent: readonly Field[]): readonly Field[] {
   const words = wordsIn(text);
   const isOfMessages = words.has('messages') || words.has('role') || words.has('roles');
   return sent.filter((field) => {
+    if (field.startsWith('include.')) {
+      const name = field.slice(field.lastIndexOf('.') + 1);
+      const isNamed = words.has(plainWord(name)) || text.toLowerCase().includes(name.replaceAll('_', ' '));
+      return isNamed || isQuoted(text, 'include');
+    }
     if (field.includes('.')) return text.includes(field);
     if (!words.has(plainWord(field)) && !(field.endsWith('_penalty') && words.has('penalty'))) return false;
     return !COMMON.has(field) || (!isOfMessages && isQuoted(text, field));

@@ -1,4 +1,5 @@
 /** Sends a request once more without the fields that its server refuses, and remembers them. */
+import { isDeepStrictEqual } from 'node:util';
 import type { UpstreamCall } from '../../../ports/upstream.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { isRecord, type JsonObject, valueAt } from '../../../protocol/record.ts';
@@ -16,7 +17,7 @@ export class WithoutFields {
   private readonly learned = new LearnedSettings<{ readonly refusedFields?: readonly string[] }>();
   private readonly optional: readonly string[];
 
-  /** `optional` are the fields that may be left out; one within another has a path, such as `reasoning.effort`. */
+  /** `optional` are the fields that may be left out; one within another has a path, such as `reasoning.effort`, and so has a value of a list. */
   constructor(optional: readonly string[]) {
     this.optional = optional;
   }
@@ -36,7 +37,7 @@ export class WithoutFields {
     if (text.length > MAX_SECOND_TRY) return undefined;
     return ({ answered, said }) => {
       if (answered !== 400 && answered !== 422) return undefined;
-      const sent = this.optional.filter((path) => valueAt(body, path.split('.', 2)) !== undefined);
+      const sent = this.optional.filter((path) => isSent(body, path));
       const refused = refusedFields(refusalText(said), sent);
       if (!refused) return undefined;
       const names = refused.fields.map((field) => `'${field}'`).join(', ');
@@ -45,8 +46,9 @@ export class WithoutFields {
       return {
         body: write(withoutPaths(body, refused.fields)),
         settled: (again) => {
-          if (refused.isLasting && !(again instanceof ApiError))
-            this.learned.learn(model, { refusedFields: refused.fields });
+          // Another refusal shows that the first one was met.
+          const isSame = again instanceof ApiError && isDeepStrictEqual((again as Refusal).said, said);
+          if (refused.isLasting && !isSame) this.learned.learn(model, { refusedFields: refused.fields });
         },
       };
     };
@@ -62,12 +64,30 @@ interface SentBody {
   readonly write?: (body: JsonObject) => string;
 }
 
+/** Whether the body has the field, or its list the value. */
+function isSent(body: JsonObject, path: string): boolean {
+  const [name = '', inner] = splitPath(path);
+  const value = body[name];
+  return Array.isArray(value) && inner !== undefined
+    ? value.includes(inner)
+    : valueAt(body, [name, inner]) !== undefined;
+}
+
 function withoutPaths(body: JsonObject, paths: readonly string[]): JsonObject {
   const rest = { ...body };
   for (const path of paths) {
-    const [name = '', inner] = path.split('.', 2);
+    const [name = '', inner] = splitPath(path);
     const value = rest[name];
-    rest[name] = inner !== undefined && isRecord(value) ? { ...value, [inner]: undefined } : undefined;
+    if (inner !== undefined && Array.isArray(value)) {
+      const others = value.filter((each) => each !== inner);
+      rest[name] = others.length > 0 ? others : undefined;
+    } else rest[name] = inner !== undefined && isRecord(value) ? { ...value, [inner]: undefined } : undefined;
   }
   return rest;
+}
+
+/** A field, and what follows its first dot: values of lists have dots of their own. */
+function splitPath(path: string): readonly string[] {
+  const dot = path.indexOf('.');
+  return dot < 0 ? [path] : [path.slice(0, dot), path.slice(dot + 1)];
 }
