@@ -181,14 +181,30 @@ function errorType({ type }: JsonObject, status: number): string {
   return status < 500 ? 'invalid_request_error' : 'server_error';
 }
 
-/** For an error in an answer whose own status is good. */
-const STATUS_OF_TYPE: ReadonlyMap<string, number> = new Map([
+/** The status of an error in an answer whose own status is good, by its code or its type. */
+const STATUS_OF_NAME: ReadonlyMap<unknown, number> = new Map([
   ['invalid_request_error', 400],
+  ['invalid_prompt', 400],
+  ['content_filter', 400],
   ['authentication_error', 401],
+  ['invalid_api_key', 401],
+  ['billing_error', 402],
   ['permission_error', 403],
   ['not_found_error', 404],
+  ['model_not_found', 404],
+  ['request_too_large', 413],
   ['rate_limit_error', 429],
+  ['rate_limit_exceeded', 429],
+  ['too_many_requests', 429],
+  ['insufficient_quota', 429],
+  // The types of OpenAI's rate limits.
+  ['tokens', 429],
+  ['requests', 429],
   ['overloaded_error', 503],
+  ['server_overloaded', 503],
+  ['server_is_overloaded', 503],
+  ['slow_down', 503],
+  ['timeout_error', 504],
 ]);
 
 function statusInBody(body: JsonObject): number {
@@ -197,8 +213,7 @@ function statusInBody(body: JsonObject): number {
   const status = [details.status, details.status_code, details.statusCode, details.code, body.status]
     .map((value) => (typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN))
     .find(isErrorStatus);
-  // The cast: anything but a text is not in the map.
-  return status ?? STATUS_OF_TYPE.get(details.type as string) ?? 502;
+  return status ?? STATUS_OF_NAME.get(details.code) ?? STATUS_OF_NAME.get(details.type) ?? 502;
 }
 
 function isErrorStatus(status: number): boolean {

@@ -62,6 +62,21 @@ describe('[X-11] withKeys', () => {
     expect([await textOf(upstream), sent()]).toEqual(['Hello!', [ONE, TWO]]);
   });
 
+  it.each([
+    { type: 'tokens', code: 'rate_limit_exceeded' },
+    { type: 'requests', code: null },
+    { type: 'insufficient_quota', code: 'insufficient_quota' },
+    { type: 'invalid_request_error', code: 'invalid_api_key' },
+  ])('takes the next key after an error that is the first event of a stream: %j', async (fields) => {
+    const { server, upstream, sent } = await keyed();
+    const refusal = { body: `data: ${JSON.stringify({ error: { message: 'No.', ...fields } })}\n\n` };
+    server.reply(refusal, HELLO);
+    expect([await textOf(upstream), await textOf(upstream), sent()]).toEqual(['Hello!', 'Hello!', [ONE, TWO, TWO]]);
+    server.reply(refusal, HELLO);
+    expect((await askChat(upstream, {})).text).toContain('Hello!');
+    expect(sent()).toEqual([ONE, TWO, TWO, TWO, ONE]);
+  });
+
   it.each([400, 403, 404, 500, 503])('passes on a %s, which every key would get', async (status) => {
     const { server, upstream, sent } = await keyed();
     server.reply(refuses(status));
