@@ -8,7 +8,7 @@ import {
   type Upstream,
 } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
-import { type FakeReply, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
+import { chatChunk, type FakeReply, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
 import { listening } from '../support/listening.ts';
 
@@ -100,5 +100,97 @@ describe('an error that is the first event of a stream', () => {
       seen.push(answers[0]?.status ?? 0);
     }
     expect(seen).toEqual([429, 429, 401, 400, 502]);
+  });
+});
+
+describe('an error in the middle of a Chat Completions stream', () => {
+  const ROLE = chatChunk({ role: 'assistant' });
+  const HALF = chatChunk({ content: 'The answer is n' });
+  const DONE = 'data: [DONE]\n\n';
+  const died = { message: 'Engine died.', type: 'server_error', code: 500 };
+  const forms: readonly (readonly [form: string, error: object | string, code: string])[] = [
+    ['FastChat', { text: 'Engine died.', error_code: 50001 }, 'upstream_error'],
+    ['Databricks', { error_code: 'INTERNAL_ERROR', message: 'Engine died.' }, 'INTERNAL_ERROR'],
+    ['Baidu', { error_code: 336100, error_msg: 'Engine died.' }, 'upstream_error'],
+    ['FastAPI', { detail: 'Engine died.' }, 'upstream_error'],
+    ['FastAPI, a list', { detail: [{ loc: ['body'], msg: 'Engine died.' }] }, 'upstream_error'],
+    ['an error that nothing wraps', died, 'upstream_error'],
+    ['one with a code alone', { message: 'Engine died.', code: 'died' }, 'died'],
+    [
+      'Groq',
+      { choices: [{ index: 0, delta: {}, finish_reason: null }], x_groq: { id: 'r', error: 'Engine died.' } },
+      'upstream_error',
+    ],
+    ['Groq, without a choice', { choices: [], x_groq: { error: 'Engine died.' } }, 'upstream_error'],
+    ['a line of llama.cpp', `error: ${JSON.stringify(died)}\n\n`, 'upstream_error'],
+    [
+      'a line without a space, at the end of the lines of a chunk',
+      `: note\nerror:${JSON.stringify(died)}\r\n\r\n`,
+      'upstream_error',
+    ],
+    ['an event with that name', `event: error\ndata: {"message":"Engine died."}\n\n`, 'upstream_error'],
+    [
+      'an event with that name, as others write it',
+      `event: error\ndata: ${JSON.stringify({ error: died })}\n\n`,
+      'upstream_error',
+    ],
+    ['an event with that name, of plain text', 'event: error\ndata: Engine died.\n\n', 'upstream_error'],
+    [
+      'an event with that name behind a chunk',
+      `${HALF.trimEnd()}\nevent: error\ndata: {"message":"Engine died."}\n\n`,
+      'upstream_error',
+    ],
+  ];
+
+  it.each(forms)(
+    '[V-04] [V-11] [P-09] fails the turn on every API, and its words are kept: %s',
+    async (_, error, code) => {
+      await start(chatServer);
+      fake.reply({ ...events(ROLE, HALF, error, DONE), split: 'byte' }, events(ROLE, HALF, error, DONE));
+      const [response, streamed] = [await askResponses(), await askResponses(true)];
+      const { status, output, error: failure } = JSON.parse(response.text);
+      expect([status, output[0].content[0].text.startsWith('The answer is n'), failure]).toEqual([
+        'failed',
+        true,
+        expect.objectContaining({ message: 'Engine died.', reason: code }),
+      ]);
+      expect(streamed.text).toMatch(/"type":"response\.failed".*Engine died\./);
+      const chat = await askChat(true);
+      const last = chat.text.split('\n\n').filter((frame) => frame.includes('"error":{'));
+      expect(last.map((frame) => JSON.parse(frame.slice('data: '.length)).error)).toEqual([
+        expect.objectContaining({ message: 'Engine died.', code }),
+      ]);
+      expect((await askMessages(true)).text).toMatch(/event: error\ndata: .*"message":"Engine died\."/);
+    },
+  );
+
+  const alone = forms.filter(([, error]) => typeof error !== 'string' || !error.startsWith('data:'));
+
+  it.each(alone)('[V-11] [P-09] [B-06] is an HTTP error where no words came before it: %s', async (_, error, code) => {
+    await start(chatServer);
+    fake.reply(events(ROLE, error, DONE));
+    const answers = [await askResponses(), await askResponses(true)];
+    const one = { error: expect.objectContaining({ message: 'Engine died.', code }) };
+    expect(answers.map(({ text }) => JSON.parse(text))).toEqual([one, one]);
+    expect(answers.every(({ status }) => status >= 500)).toBe(true);
+    expect(JSON.parse((await askMessages()).text).error.message).toBe('Engine died.');
+  });
+
+  it.each<[string, object | string]>([
+    ['no error', { error: null, error_code: 0, x_groq: { id: 'r' }, choices: [] }],
+    ['a message that is none', { message: { role: 'assistant', content: 'Hi.' }, done: false }],
+    ['a note', { message: 'Loading.' }],
+    ['an event of a type', { type: 'progress', message: 'Loading.', code: 7 }],
+    ['an object with a name', { object: 'progress', message: 'Loading.', code: 7 }],
+    ['a comment', ': error: {"message":"no"}\n\n'],
+    ['a field without an object', 'error: no\n\n'],
+    ['a chunk with another name', `event: chunk\n${chatChunk({ content: '' })}`],
+    ['a chunk with that name', `event: error\n${chatChunk({ content: '' })}`],
+  ])('[V-11] is none: %s', async (_, piece) => {
+    await start(chatServer);
+    const text = 'a\nerror: {"b":1}\u2028error: {"c":2}';
+    fake.reply(events(ROLE, chatChunk({ content: text }), piece, chatChunk({}, { finish_reason: 'stop' }), DONE));
+    const { status, output } = JSON.parse((await askResponses()).text);
+    expect([status, output[0].content[0].text]).toEqual(['completed', text]);
   });
 });

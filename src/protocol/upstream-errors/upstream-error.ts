@@ -13,13 +13,27 @@ const MAX_READ_LENGTH = 64 * 1024;
 
 /** The error in the body of an answer with a good status, or in a chunk of a stream. */
 export function errorInBody(body: JsonObject): ApiError | undefined {
-  if (body.error) return upstreamError(statusInBody(body), body);
-  if (body.object === 'error' || body.type === 'error') return upstreamError(statusInBody(body), body);
+  if (body.error || isUnwrappedError(body)) return upstreamError(statusInBody(body), body);
+  const { base_resp: state, x_groq: groq } = body;
   // MiniMax says in each answer whether it is one.
-  if (isRecord(body.base_resp) && body.base_resp.status_code) return upstreamError(statusInBody(body), body);
+  if (isRecord(state) && state.status_code) return upstreamError(statusInBody(body), body);
+  // Groq writes beside a chunk why it stops early.
+  if (isRecord(groq) && groq.error) return upstreamError(statusInBody(groq), groq);
   // OpenRouter tells it of the choice whose provider failed.
   const [choice] = Array.isArray(body.choices) ? body.choices : [];
   return isRecord(choice) && choice.error ? upstreamError(statusInBody(choice), choice) : undefined;
+}
+
+/**
+ * Whether the body is itself an error, without the key `error`. FastChat, FastAPI and Databricks write such ones even into
+ * their streams, in the place of a chunk; a message alone may be a note.
+ */
+function isUnwrappedError(body: JsonObject): boolean {
+  const { object, type, choices, message, detail } = body;
+  if (object === 'error' || type === 'error') return true;
+  if (choices !== undefined || object !== undefined || (typeof type === 'string' && !/error$/i.test(type)))
+    return false;
+  return Boolean(body.error_code || detail || (typeof message === 'string' && (type || body.code)));
 }
 
 /**
@@ -112,7 +126,9 @@ function errorDetails(answer: unknown): JsonObject {
   if (isRecord(body.error)) return body.error;
   if (typeof body.error === 'string') return { message: body.error };
   if (isRecord(body.base_resp)) return { message: body.base_resp.status_msg };
-  return body;
+  if (!body.error_code) return body;
+  // Of FastChat, Baidu and Databricks.
+  return { message: body.message ?? body.error_msg ?? body.text, code: body.error_code };
 }
 
 /** All messages that are not empty; FastAPI and others write lists of errors. */

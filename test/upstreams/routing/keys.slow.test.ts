@@ -63,13 +63,14 @@ describe('[X-11] withKeys', () => {
   });
 
   it.each([
-    { type: 'tokens', code: 'rate_limit_exceeded' },
-    { type: 'requests', code: null },
-    { type: 'insufficient_quota', code: 'insufficient_quota' },
-    { type: 'invalid_request_error', code: 'invalid_api_key' },
-  ])('takes the next key after an error that is the first event of a stream: %j', async (fields) => {
+    { error: { message: 'No.', type: 'tokens', code: 'rate_limit_exceeded' } },
+    { error: { message: 'No.', type: 'requests', code: null } },
+    { error: { message: 'No.', type: 'insufficient_quota', code: 'insufficient_quota' } },
+    { error: { message: 'No.', type: 'invalid_request_error', code: 'invalid_api_key' } },
+    { message: 'No.', code: 'rate_limit_exceeded' },
+  ])('takes the next key after an error that is the first event of a stream: %j', async (chunk) => {
     const { server, upstream, sent } = await keyed();
-    const refusal = { body: `data: ${JSON.stringify({ error: { message: 'No.', ...fields } })}\n\n` };
+    const refusal = { body: `data: ${JSON.stringify(chunk)}\n\n` };
     server.reply(refusal, HELLO);
     expect([await textOf(upstream), await textOf(upstream), sent()]).toEqual(['Hello!', 'Hello!', [ONE, TWO, TWO]]);
     server.reply(refusal, HELLO);
