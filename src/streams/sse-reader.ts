@@ -205,8 +205,18 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
     if (data.length * 3 > this.eventBytes && Buffer.byteLength(data) > this.eventBytes) return this.failTooLarge();
     if (!this.hasEvents) this.head = '';
     this.hasEvents = true;
-    if (!data.includes('\n') && name !== 'error') this.events.push(data);
-    else for (const each of splitEvents(data)) this.events.push(name === 'error' ? errorData(each) : each);
+    if (name === 'error') this.takeError(data);
+    else if (!data.includes('\n')) this.events.push(data);
+    else for (const each of splitEvents(data)) this.events.push(each);
+  }
+
+  /** Data that says itself what it is stays: an error, or what stood in front of the event's name without a blank line. */
+  private takeError(data: string): void {
+    for (const each of splitEvents(data)) {
+      const body = objectIn(each);
+      const isPlain = isDone(each) || body?.error || body?.choices || body?.type === 'error';
+      this.events.push(isPlain ? each : JSON.stringify({ type: 'error', error: body ?? { message: each } }));
+    }
   }
 
   private failTooLarge(): void {
@@ -249,16 +259,6 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
 function wholeLines(bytes: Buffer): string {
   const text = bytes.toString('utf8');
   return text.includes('error:') ? text.replace(/(^|[\r\n])error: ?(\{[^\r\n]*)/g, '$1data: {"error":$2}') : text;
-}
-
-/**
- * The data of an event with the name `error`, in a form that its reader takes for an error. Data that says so itself
- * stays, as does what stands in front of the name without a blank line.
- */
-function errorData(data: string): string {
-  const body = objectIn(data);
-  if (isDone(data) || body?.error || body?.choices || body?.type === 'error') return data;
-  return JSON.stringify({ type: 'error', error: body ?? { message: data } });
 }
 
 function concatBytes(bytes: Buffer[]): Buffer {

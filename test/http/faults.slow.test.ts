@@ -314,7 +314,7 @@ const faults: readonly Fault[] = [
   {
     name: '200 with an error body as the first event',
     replies: [{ body: `data: ${JSON.stringify({ error: BUSY })}\n\n` }],
-    outcome: refused(502, 'rate_limit_exceeded'),
+    outcome: refused(429, 'rate_limit_exceeded'),
   },
   {
     name: '200 with an error body after some text',

@@ -194,3 +194,98 @@ describe('an error in the middle of a Chat Completions stream', () => {
     expect([status, output[0].content[0].text]).toEqual(['completed', text]);
   });
 });
+
+describe('a refusal', () => {
+  const MISTRAL = { type: 'less_than_equal', loc: ['body', 'temperature'], msg: 'Input should be at most 1.5' };
+  const refusal = (status: number, body: object | string): FakeReply => ({
+    status,
+    headers: { 'content-type': typeof body === 'string' ? 'text/plain; charset=utf-8' : 'application/json' },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+
+  it.each<[form: string, status: number, body: object | string, message: string, code: string]>([
+    [
+      'Mistral',
+      422,
+      { object: 'error', message: { detail: [MISTRAL] }, type: 'invalid_request_error', param: null, code: null },
+      MISTRAL.msg,
+      'invalid_request',
+    ],
+    [
+      'xAI and DeepSeek',
+      422,
+      'Failed to deserialize the JSON body into the target type: messages[1]: unknown variant `image_url`\n',
+      'Failed to deserialize the JSON body into the target type: messages[1]: unknown variant `image_url`',
+      'invalid_request',
+    ],
+    ['plain text of a key', 401, `The key ${KEY} has expired`, 'The key *** has expired', 'invalid_api_key'],
+    ['FastAPI, an object', 400, { detail: { message: 'No images.', code: 'no_images' } }, 'No images.', 'no_images'],
+    ['FastAPI, an error', 400, { detail: { error: { message: 'No images.' } } }, 'No images.', 'invalid_request'],
+    ['FastAPI, an error that is a text', 400, { detail: { error: 'No images.' } }, 'No images.', 'invalid_request'],
+    ['FastAPI, texts', 400, { detail: ['No images.'] }, 'No images.', 'invalid_request'],
+    ['an error in an error', 400, { error: { error: { message: 'No images.' } } }, 'No images.', 'invalid_request'],
+    [
+      'an error of which the message is an object',
+      400,
+      { error: { message: { text: 'No images.', message: 'No.' } } },
+      'No.',
+      'invalid_request',
+    ],
+    ['Baidu', 400, { error_code: 336003, error_msg: 'No images.' }, 'No images.', 'invalid_request'],
+    ['a word of its own for the message', 400, { code: 1214, msg: 'No images.' }, 'No images.', 'invalid_request'],
+    [
+      'a full context, as FastAPI writes it',
+      400,
+      { detail: { error: { message: 'Prompt length 5000 is greater than max_seq_len 4096' } } },
+      'Prompt length 5000 is greater than max_seq_len 4096',
+      'context_length_exceeded',
+    ],
+    [
+      'a full context, in plain text',
+      413,
+      "This model's maximum context length is 4096 tokens.",
+      "This model's maximum context length is 4096 tokens.",
+      'context_length_exceeded',
+    ],
+  ])('[P-09] [B-06] shows its message: %s', async (_, status, body, message, code) => {
+    await start(chatServer);
+    fake.reply(refusal(status, body));
+    const answers = [await askResponses(), await askResponses(true), await askChat(), await askChat(true)];
+    const clientStatus = code === 'context_length_exceeded' ? 400 : status;
+    const one = [clientStatus, { error: expect.objectContaining({ message, code }) }];
+    expect(answers.map((answer) => [answer.status, JSON.parse(answer.text)])).toEqual([one, one, one, one]);
+    expect(JSON.parse((await askMessages()).text).error.message).toContain(message);
+  });
+
+  it.each<[form: string, status: number, body: object | string]>([
+    ['the text of a proxy', 502, 'upstream connect error or disconnect/reset before headers'],
+    ['a page', 403, '<html><body>Sign in.</body></html>'],
+    ['XML', 403, '<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>'],
+    ['JSON that breaks off', 400, '{"error":{"message":"No ima'],
+    ['a page within plain text', 400, 'Error: <html><body>Sign in.</body></html>'],
+    ['nothing', 400, ' \n'],
+    [
+      'an object without a message',
+      400,
+      { error: { message: { message: { message: { message: { message: 'x' } } } } } },
+    ],
+  ])('[P-09] [B-06] is reported by its status alone: %s', async (_, status, body) => {
+    await start(chatServer);
+    fake.reply(refusal(status, body));
+    const { error } = JSON.parse((await askResponses()).text);
+    expect(error.message).toBe(`The model server answered with status ${status}.`);
+  });
+
+  it('[P-09] is read in one pass, however it is nested', async () => {
+    await start(chatServer);
+    const deep = `${'{"detail":'.repeat(100_000)}"x"${'}'.repeat(100_000)}`;
+    const wide = JSON.stringify({
+      detail: Array.from({ length: 100_000 }, () => ({ detail: ['No.', { msg: 'No.' }] })),
+    });
+    for (const body of [deep, wide, 'No. '.repeat(1_000_000)]) {
+      fake.reply({ status: 400, body });
+      const { status, text } = await askResponses();
+      expect([status, text.length < 10_000]).toEqual([400, true]);
+    }
+  });
+});

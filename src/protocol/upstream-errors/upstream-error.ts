@@ -10,6 +10,8 @@ import { CONTEXT_OVERFLOW, isContextOverflow } from './context-overflow.ts';
  * in it.
  */
 const MAX_READ_LENGTH = 64 * 1024;
+/** Longer text is no message. */
+const MAX_TEXT_LENGTH = 2048;
 
 /** The error in the body of an answer with a good status, or in a chunk of a stream. */
 export function errorInBody(body: JsonObject): ApiError | undefined {
@@ -38,8 +40,8 @@ function isUnwrappedError(body: JsonObject): boolean {
 
 /**
  * The error of a model server that refused: its status, its message and its code in OpenAI's envelope. The message
- * keeps its length until the upstream has removed its secrets. `body` is the parsed answer, or undefined if it was not
- * JSON, since an HTML page has no use for the client.
+ * keeps its length until the upstream has removed its secrets. `body` is the parsed answer, or its text if it was not
+ * JSON: short text is the message of a refusal below 500, while that of a proxy tells of its network, and an HTML page has no use for the client.
  */
 export function upstreamError(
   status: number,
@@ -47,7 +49,8 @@ export function upstreamError(
   headers: Readonly<Record<string, string>> = {},
   forHost: Pick<ApiErrorOptions, 'cause' | 'advice'> = {},
 ): ApiError {
-  const details = errorDetails(body);
+  const isText = typeof body === 'string' && status < 500 && body.length <= MAX_TEXT_LENGTH && !/^\s*[<{[]/.test(body);
+  const details = isText ? { message: body.trim() } : errorDetails(body);
   const messages = errorMessages(details);
   const said = status === 500 ? messages.join('\n').slice(0, MAX_READ_LENGTH).toLowerCase() : '';
   const isMistake = MISTAKES.some((words) => said.includes(words));
@@ -118,25 +121,31 @@ const OTHER_STATUSES: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 42
 
 /**
  * Servers nest the details under `error`, write a bare string there, or write them at the top; Gemini puts them into a
- * list.
+ * list, and FastAPI under `detail`.
  */
 function errorDetails(answer: unknown): JsonObject {
-  const body = Array.isArray(answer) ? answer[0] : answer;
-  if (!isRecord(body)) return {};
+  const outer = Array.isArray(answer) ? answer[0] : answer;
+  if (!isRecord(outer)) return {};
+  const body = isRecord(outer.detail) && !outer.error && !outer.message ? outer.detail : outer;
   if (isRecord(body.error)) return body.error;
-  if (typeof body.error === 'string') return { message: body.error };
+  // The frameworks that write a message beside it repeat the status in it.
+  if (typeof body.error === 'string') return { message: body.message ?? body.error, detail: body.error };
   if (isRecord(body.base_resp)) return { message: body.base_resp.status_msg };
   if (!body.error_code) return body;
   // Of FastChat, Baidu and Databricks.
   return { message: body.message ?? body.error_msg ?? body.text, code: body.error_code };
 }
 
-/** All messages that are not empty; FastAPI and others write lists of errors. */
-function errorMessages({ message, detail, errors }: JsonObject): readonly string[] {
-  const lists = [detail, errors].filter(Array.isArray).flat().filter(isRecord);
-  return [message, detail, ...lists.map((error) => error.msg ?? error.message)].filter(
-    (text): text is string => typeof text === 'string' && text.trim() !== '',
-  );
+/** How deep messages are searched for. */
+const MAX_MESSAGE_DEPTH = 3;
+
+/** All messages that are not empty; FastAPI, Mistral and others write lists of errors, and objects in the place of a message. */
+function errorMessages(error: unknown, depth = 0): readonly string[] {
+  if (typeof error === 'string') return error.trim() === '' ? [] : [error];
+  if (depth > MAX_MESSAGE_DEPTH || typeof error !== 'object' || error === null) return [];
+  const { message, detail, msg, errors, error: nested } = error as JsonObject;
+  const parts = Array.isArray(error) ? error : [message, detail, msg, errors, nested];
+  return parts.flatMap((part) => errorMessages(part, depth + 1));
 }
 
 const CODE_OF_STATUS: Readonly<Record<number, string>> = {
