@@ -289,3 +289,31 @@ describe('a refusal', () => {
     }
   });
 });
+
+describe('a full context', () => {
+  const cloudflare =
+    'AiError: The estimated number of input and maximum output tokens (155740) exceeded this model context window limit (128000).';
+  it.each<[server: string, status: number, body: JsonObject]>([
+    ['Cloudflare', 413, { errors: [{ message: cloudflare, code: 5021 }], success: false, result: {}, messages: [] }],
+    ['Cloudflare, under its OpenAI path', 400, { error: { message: `5021: ${cloudflare}` } }],
+    [
+      'GitHub Models',
+      413,
+      {
+        error: { code: 'tokens_limit_reached', message: 'Request body too large for x model. Max size: 8000 tokens.' },
+      },
+    ],
+  ])('[V-28] of %s is reported on every API, and met by truncation', async (_, status, body) => {
+    await start(chatServer);
+    fake.reply({ status, body: JSON.stringify(body) });
+    const answers = [await askResponses(), await askResponses(true), await askChat(true)];
+    expect(answers.map((answer) => [answer.status, JSON.parse(answer.text).error.code])).toEqual(
+      Array(3).fill([400, 'context_length_exceeded']),
+    );
+    expect(JSON.parse((await askMessages()).text).error.message).toMatch(/^prompt is too long/);
+    const before = fake.requests.length;
+    const input = ['user', 'assistant', 'user'].map((role) => ({ role, content: role.repeat(300) }));
+    await ask('responses', { input, truncation: 'auto' });
+    expect(fake.requests.length - before).toBe(2);
+  });
+});
