@@ -317,3 +317,69 @@ describe('a full context', () => {
     expect(fake.requests.length - before).toBe(2);
   });
 });
+
+describe('events that their server labels as JSON', () => {
+  const label = { 'content-type': 'application/json; charset=utf-8' };
+  const WORDS = chatChunk({ role: 'assistant', content: 'Hello' });
+  const END = `${chatChunk({}, { finish_reason: 'stop' })}data: [DONE]\n\n`;
+
+  it.each<[how: string, reply: FakeReply]>([
+    ['whole', { headers: label, body: WORDS + END }],
+    ['byte by byte', { headers: label, body: WORDS + END, split: 'byte' }],
+    ['behind a comment', { headers: label, body: `: ping\n\n${WORDS}${END}` }],
+    ['behind a name and a byte order mark', { headers: label, body: `\ufeffevent: chunk\n${WORDS}${END}` }],
+    ['behind an empty line', { headers: label, body: `\n\n${WORDS}${END}` }],
+  ])('[V-11] are the answer on every API: %s', async (_, reply) => {
+    await start(chatServer);
+    fake.reply(reply);
+    const answers = [await askResponses(), await askResponses(true), await askChat(), await askChat(true)];
+    answers.push(await askMessages(), await askMessages(true));
+    expect(answers.map(({ status, text }) => [status, text.includes('Hello'), text.includes('"error":{')])).toEqual(
+      Array(6).fill([200, true, false]),
+    );
+  });
+
+  it('[V-11] reach the client as they arrive', async () => {
+    await start(chatServer);
+    fake.reply({ headers: label, body: WORDS, stallAfterBytes: WORDS.length });
+    const answer = await fetch(`${url}/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'm', messages: MESSAGES, stream: true }),
+    });
+    const reader = answer.body?.getReader();
+    let text = '';
+    while (!text.includes('Hello')) text += Buffer.from((await reader?.read())?.value ?? []).toString();
+    await reader?.cancel();
+    expect(text).toContain('Hello');
+  });
+
+  it.each<[what: string, reply: FakeReply, message: string]>([
+    ['an error', { headers: label, body: 'data: {"error":{"message":"No slot.","code":503}}\n\n' }, 'No slot.'],
+    [
+      'text',
+      { headers: label, body: 'denied' },
+      'The model server answered with no events (application/json; charset=utf-8).',
+    ],
+    [
+      'nothing',
+      { headers: label, body: '' },
+      "The model server's answer is none of Chat Completions: it has no 'choices'.",
+    ],
+  ])('[V-11] [B-06] %s is reported', async (_, reply, message) => {
+    await start(chatServer);
+    fake.reply(reply);
+    expect(JSON.parse((await askResponses(true)).text).error.message).toBe(message);
+  });
+
+  it('[V-11] are none where the answer is JSON, in any pieces', async () => {
+    await start(chatServer);
+    const body = `\n ${JSON.stringify({ choices: [{ message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop' }] })}`;
+    fake.reply({ headers: label, body, split: 'byte' }, { headers: label, body });
+    const answers = [await askResponses(), await askResponses(true)];
+    expect(answers.map(({ text }) => [text.includes('Hello'), text.includes('"failed"')])).toEqual([
+      [true, false],
+      [true, false],
+    ]);
+  });
+});
