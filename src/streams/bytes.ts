@@ -56,6 +56,41 @@ export function streamBytes(body: Readable): Bytes {
   };
 }
 
+/** A body whose first bytes have arrived. */
+interface BegunBody {
+  /** The text of those bytes; empty if the body holds nothing or has failed. */
+  readonly start: string;
+  /** The whole body, which has not been read yet. */
+  readonly body: Bytes;
+}
+
+/** Waits for the first bytes of a body, before it is decided how it is read. */
+export function beginBody(body: Bytes): Promise<BegunBody> {
+  return new Promise((resolve) => {
+    const early: ((reader: ByteReader) => void)[] = [];
+    let reader: ByteReader | undefined;
+    const begun: Bytes = {
+      readBy(later) {
+        reader = later;
+        for (const pass of early.splice(0)) pass(later);
+      },
+      pause: () => body.pause(),
+      resume: () => body.resume(),
+      close: () => body.close(),
+    };
+    const take = (start: string, pass: (reader: ByteReader) => void) => {
+      if (reader) return pass(reader);
+      early.push(pass);
+      resolve({ start, body: begun });
+    };
+    body.readBy({
+      bytes: (chunk) => take(chunk.toString('utf8'), (to) => to.bytes(chunk)),
+      ended: () => take('', (to) => to.ended()),
+      failed: (error) => take('', (to) => to.failed(error)),
+    });
+  });
+}
+
 /** The text of a whole body. Rejects with `upstream_error` past so many bytes. */
 export async function readWhole(body: Bytes, maxBytes = MAX_WHOLE_BYTES): Promise<string> {
   return bodyText([await readBytes(body, maxBytes)]);

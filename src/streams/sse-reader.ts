@@ -2,9 +2,11 @@
 import { AsyncResource } from 'node:async_hooks';
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import { ApiError } from '../protocol/errors.ts';
+import { objectIn } from '../protocol/json/json-text.ts';
 import type { ByteReader, Bytes } from './bytes.ts';
 import { eventLines, splitEvents } from './event-lines.ts';
 import { type Consumer, deliver } from './pull-stream.ts';
+import { isDone } from './sse-frames.ts';
 
 /**
  * Bytes that may wait here. Above this limit the socket is paused: with 64 KiB, thirty clients that do not read take 20
@@ -36,7 +38,7 @@ export interface SseOptions {
 
 /** The events of one body, as they arrive. */
 export interface Inbox {
-  /** Pulls the data of the events since the last pull. */
+  /** Pulls the data of the events since the last pull; errors are data that says so, however they are written. */
   pull(consumer: Consumer<readonly string[]>): void;
   /** Stops reading; a body that has ended frees its connection for reuse. */
   close(): void;
@@ -90,7 +92,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
     this.tap = tap;
     this.parser = createParser({
       maxBufferSize: eventBytes + FRAMING,
-      onEvent: ({ data }) => this.takeEvent(data),
+      onEvent: ({ data, event }) => this.takeEvent(data, event),
       onError: ({ type }) => {
         if (type === 'max-buffer-size-exceeded') this.failTooLarge();
       },
@@ -169,7 +171,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
     this.tap?.(bytes);
     const end = Math.max(bytes.lastIndexOf(LF), bytes.lastIndexOf(CR)) + 1;
     if (end === 0) return this.hold(bytes);
-    const lines = this.normalizeLines(concatBytes([...this.line, bytes.subarray(0, end)]).toString('utf8'));
+    const lines = this.normalizeLines(wholeLines(concatBytes([...this.line, bytes.subarray(0, end)])));
     this.line = [];
     this.lineBytes = 0;
     this.feed(this.isFirst ? lines.replace(BYTE_ORDER_MARK, '') : lines);
@@ -189,7 +191,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
   }
 
   private end(): void {
-    if (!this.failure) this.feed(`${concatBytes(this.line).toString('utf8')}\n\n`);
+    if (!this.failure) this.feed(`${wholeLines(concatBytes(this.line))}\n\n`);
     this.isOver = true;
   }
 
@@ -198,13 +200,23 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
     this.parser.feed(text);
   }
 
-  private takeEvent(data: string): void {
+  private takeEvent(data: string, name: string | undefined): void {
     if (this.isOver) return;
     if (data.length * 3 > this.eventBytes && Buffer.byteLength(data) > this.eventBytes) return this.failTooLarge();
     if (!this.hasEvents) this.head = '';
     this.hasEvents = true;
-    if (!data.includes('\n')) this.events.push(data);
+    if (name === 'error') this.takeError(data);
+    else if (!data.includes('\n')) this.events.push(data);
     else for (const each of splitEvents(data)) this.events.push(each);
+  }
+
+  /** Data that says itself what it is stays: an error, or what stood in front of the event's name without a blank line. */
+  private takeError(data: string): void {
+    for (const each of splitEvents(data)) {
+      const body = objectIn(each);
+      const isPlain = isDone(each) || body?.error || body?.choices || body?.type === 'error';
+      this.events.push(isPlain ? each : JSON.stringify({ type: 'error', error: body ?? { message: each } }));
+    }
   }
 
   private failTooLarge(): void {
@@ -238,6 +250,15 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
     this.isPaused = false;
     this.body.resume();
   }
+}
+
+/**
+ * The text of whole lines. Earlier versions of llama.cpp write an error as a line of the field `error`, which no parser
+ * passes on: it becomes data.
+ */
+function wholeLines(bytes: Buffer): string {
+  const text = bytes.toString('utf8');
+  return text.includes('error:') ? text.replace(/(^|[\r\n])error: ?(\{[^\r\n]*)/g, '$1data: {"error":$2}') : text;
 }
 
 function concatBytes(bytes: Buffer[]): Buffer {

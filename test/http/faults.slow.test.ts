@@ -299,7 +299,7 @@ const faults: readonly Fault[] = [
   {
     name: 'wrong content type, a stream as JSON',
     replies: [{ ...GOOD, headers: { 'content-type': 'application/json' } }],
-    outcome: refused(502, 'upstream_error'),
+    outcome: completed(TEXT),
   },
   {
     name: 'wrong content type, an HTML page',
@@ -314,7 +314,7 @@ const faults: readonly Fault[] = [
   {
     name: '200 with an error body as the first event',
     replies: [{ body: `data: ${JSON.stringify({ error: BUSY })}\n\n` }],
-    outcome: refused(502, 'rate_limit_exceeded'),
+    outcome: refused(429, 'rate_limit_exceeded'),
   },
   {
     name: '200 with an error body after some text',

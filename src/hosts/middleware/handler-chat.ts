@@ -66,7 +66,7 @@ export function handlerChat(handler: AnyNodeHandler, req: NodeRequest, res: Serv
           headers: { ...headers, ...(contentType ? { 'content-type': contentType } : {}) },
           body: text,
         };
-      throw upstreamError(answer.status, jsonIn(text));
+      throw upstreamError(answer.status, jsonIn(text) ?? text);
     },
     close: async () => {},
   };

@@ -99,7 +99,7 @@ function openWhenSilent(
 function failureFrames(api: ApiName, { status, text }: OtherAnswer, requestId: string): string {
   const error =
     status >= 400
-      ? upstreamError(status, jsonIn(text))
+      ? upstreamError(status, jsonIn(text) ?? text)
       : new ApiError('upstream_error', 'The model server did not answer with a stream.');
   if (api === 'messages') return `event: error\ndata: ${JSON.stringify(anthropicError(error, requestId))}\n\n`;
   if (api === 'chat-completions') return chunkFrame({ error: error.body }) + DONE_FRAME;

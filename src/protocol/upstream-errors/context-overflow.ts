@@ -55,15 +55,17 @@ export const OVERFLOW_WORDINGS: readonly OverflowWording[] = [
   { servers: 'Z.AI', words: ['prompt 超长'] },
   { servers: 'Volcengine', words: ['tokens of image and text exceed max message tokens'] },
   { servers: 'AI21', words: ['prompt tokens limit exceeded'] },
+  { servers: 'Cloudflare', words: ['input and maximum output tokens', 'exceeded this model context window limit'] },
   { servers: 'Snowflake', words: ['max tokens of', 'exceeded'] },
   { servers: 'NVIDIA', words: ['tokens, but max supported context length is'] },
 ];
 
-/** Types and codes that are sufficient by themselves: OpenAI's own, and those of llama.cpp, GitHub Copilot and Z.AI (two). */
+/** Types and codes that are sufficient by themselves: OpenAI's own, and those of llama.cpp, GitHub Copilot, GitHub Models and Z.AI (two). */
 const OVERFLOW_CODES: ReadonlySet<unknown> = new Set([
   CONTEXT_OVERFLOW,
   'exceed_context_size_error',
   'model_max_prompt_tokens_exceeded',
+  'tokens_limit_reached',
   'model_context_window_exceeded',
   '1261',
 ]);

@@ -10,22 +10,38 @@ import { CONTEXT_OVERFLOW, isContextOverflow } from './context-overflow.ts';
  * in it.
  */
 const MAX_READ_LENGTH = 64 * 1024;
+/** Longer text is no message. */
+const MAX_TEXT_LENGTH = 2048;
 
 /** The error in the body of an answer with a good status, or in a chunk of a stream. */
 export function errorInBody(body: JsonObject): ApiError | undefined {
-  if (body.error) return upstreamError(statusInBody(body), body);
-  if (body.object === 'error' || body.type === 'error') return upstreamError(statusInBody(body), body);
+  if (body.error || isUnwrappedError(body)) return upstreamError(statusInBody(body), body);
+  const { base_resp: state, x_groq: groq } = body;
   // MiniMax says in each answer whether it is one.
-  if (isRecord(body.base_resp) && body.base_resp.status_code) return upstreamError(statusInBody(body), body);
+  if (isRecord(state) && state.status_code) return upstreamError(statusInBody(body), body);
+  // Groq writes beside a chunk why it stops early.
+  if (isRecord(groq) && groq.error) return upstreamError(statusInBody(groq), groq);
   // OpenRouter tells it of the choice whose provider failed.
   const [choice] = Array.isArray(body.choices) ? body.choices : [];
   return isRecord(choice) && choice.error ? upstreamError(statusInBody(choice), choice) : undefined;
 }
 
 /**
+ * Whether the body is itself an error, without the key `error`. FastChat, FastAPI and Databricks write such ones even into
+ * their streams, in the place of a chunk; a message alone may be a note.
+ */
+function isUnwrappedError(body: JsonObject): boolean {
+  const { object, type, choices, message, detail } = body;
+  if (object === 'error' || type === 'error') return true;
+  if (choices !== undefined || object !== undefined || (typeof type === 'string' && !/error$/i.test(type)))
+    return false;
+  return Boolean(body.error_code || detail || (typeof message === 'string' && (type || body.code)));
+}
+
+/**
  * The error of a model server that refused: its status, its message and its code in OpenAI's envelope. The message
- * keeps its length until the upstream has removed its secrets. `body` is the parsed answer, or undefined if it was not
- * JSON, since an HTML page has no use for the client.
+ * keeps its length until the upstream has removed its secrets. `body` is the parsed answer, or its text if it was not
+ * JSON: short text is the message of a refusal below 500, while that of a proxy tells of its network, and an HTML page has no use for the client.
  */
 export function upstreamError(
   status: number,
@@ -33,7 +49,8 @@ export function upstreamError(
   headers: Readonly<Record<string, string>> = {},
   forHost: Pick<ApiErrorOptions, 'cause' | 'advice'> = {},
 ): ApiError {
-  const details = errorDetails(body);
+  const isText = typeof body === 'string' && status < 500 && body.length <= MAX_TEXT_LENGTH && !/^\s*[<{[]/.test(body);
+  const details = isText ? { message: body.trim() } : errorDetails(body);
   const messages = errorMessages(details);
   const said = status === 500 ? messages.join('\n').slice(0, MAX_READ_LENGTH).toLowerCase() : '';
   const isMistake = MISTAKES.some((words) => said.includes(words));
@@ -104,23 +121,31 @@ const OTHER_STATUSES: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 42
 
 /**
  * Servers nest the details under `error`, write a bare string there, or write them at the top; Gemini puts them into a
- * list.
+ * list, and FastAPI under `detail`.
  */
 function errorDetails(answer: unknown): JsonObject {
-  const body = Array.isArray(answer) ? answer[0] : answer;
-  if (!isRecord(body)) return {};
+  const outer = Array.isArray(answer) ? answer[0] : answer;
+  if (!isRecord(outer)) return {};
+  const body = isRecord(outer.detail) && !outer.error && !outer.message ? outer.detail : outer;
   if (isRecord(body.error)) return body.error;
-  if (typeof body.error === 'string') return { message: body.error };
+  // The frameworks that write a message beside it repeat the status in it.
+  if (typeof body.error === 'string') return { message: body.message ?? body.error, detail: body.error };
   if (isRecord(body.base_resp)) return { message: body.base_resp.status_msg };
-  return body;
+  if (!body.error_code) return body;
+  // Of FastChat, Baidu and Databricks.
+  return { message: body.message ?? body.error_msg ?? body.text, code: body.error_code };
 }
 
-/** All messages that are not empty; FastAPI and others write lists of errors. */
-function errorMessages({ message, detail, errors }: JsonObject): readonly string[] {
-  const lists = [detail, errors].filter(Array.isArray).flat().filter(isRecord);
-  return [message, detail, ...lists.map((error) => error.msg ?? error.message)].filter(
-    (text): text is string => typeof text === 'string' && text.trim() !== '',
-  );
+/** How deep messages are searched for. */
+const MAX_MESSAGE_DEPTH = 3;
+
+/** All messages that are not empty; FastAPI, Mistral and others write lists of errors, and objects in the place of a message. */
+function errorMessages(error: unknown, depth = 0): readonly string[] {
+  if (typeof error === 'string') return error.trim() === '' ? [] : [error];
+  if (depth > MAX_MESSAGE_DEPTH || typeof error !== 'object' || error === null) return [];
+  const { message, detail, msg, errors, error: nested } = error as JsonObject;
+  const parts = Array.isArray(error) ? error : [message, detail, msg, errors, nested];
+  return parts.flatMap((part) => errorMessages(part, depth + 1));
 }
 
 const CODE_OF_STATUS: Readonly<Record<number, string>> = {
@@ -181,14 +206,30 @@ function errorType({ type }: JsonObject, status: number): string {
   return status < 500 ? 'invalid_request_error' : 'server_error';
 }
 
-/** For an error in an answer whose own status is good. */
-const STATUS_OF_TYPE: ReadonlyMap<string, number> = new Map([
+/** The status of an error in an answer whose own status is good, by its code or its type. */
+const STATUS_OF_NAME: ReadonlyMap<unknown, number> = new Map([
   ['invalid_request_error', 400],
+  ['invalid_prompt', 400],
+  ['content_filter', 400],
   ['authentication_error', 401],
+  ['invalid_api_key', 401],
+  ['billing_error', 402],
   ['permission_error', 403],
   ['not_found_error', 404],
+  ['model_not_found', 404],
+  ['request_too_large', 413],
   ['rate_limit_error', 429],
+  ['rate_limit_exceeded', 429],
+  ['too_many_requests', 429],
+  ['insufficient_quota', 429],
+  // The types of OpenAI's rate limits.
+  ['tokens', 429],
+  ['requests', 429],
   ['overloaded_error', 503],
+  ['server_overloaded', 503],
+  ['server_is_overloaded', 503],
+  ['slow_down', 503],
+  ['timeout_error', 504],
 ]);
 
 function statusInBody(body: JsonObject): number {
@@ -197,8 +238,7 @@ function statusInBody(body: JsonObject): number {
   const status = [details.status, details.status_code, details.statusCode, details.code, body.status]
     .map((value) => (typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN))
     .find(isErrorStatus);
-  // The cast: anything but a text is not in the map.
-  return status ?? STATUS_OF_TYPE.get(details.type as string) ?? 502;
+  return status ?? STATUS_OF_NAME.get(details.code) ?? STATUS_OF_NAME.get(details.type) ?? 502;
 }
 
 function isErrorStatus(status: number): boolean {

@@ -30,7 +30,8 @@ function providerError(error: unknown, code: 'upstream_unavailable' | 'upstream_
   if (typeof statusCode === 'number' && statusCode >= 400) {
     const { 'retry-after': retryAfter } = Object(responseHeaders) as JsonObject;
     const passed = typeof retryAfter === 'string' ? { 'retry-after': retryAfter } : {};
-    const refusal = upstreamError(statusCode, jsonIn(plainText(responseBody)), passed);
+    const said = plainText(responseBody);
+    const refusal = upstreamError(statusCode, jsonIn(said) ?? said, passed);
     return withoutSecrets(refusal, plainText(url));
   }
   const beginning = plainText(Object(error).message).slice(0, 300);

@@ -2,7 +2,7 @@
 
 import type { OnAttempt, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { readWhole } from '../../streams/bytes.ts';
+import { beginBody, readWhole } from '../../streams/bytes.ts';
 import { type Consumer, NULL_CONSUMER, type PullStream, Stage } from '../../streams/pull-stream.ts';
 import { type Inbox, openInbox } from '../../streams/sse-reader.ts';
 import type { Answered } from './connection/dispatch.ts';
@@ -55,6 +55,9 @@ const LATE_MS = 1000;
 export function exchange(client: HttpClient, request: ExchangeRequest, call: UpstreamCall): PullStream<AnswerBatch> {
   return new Exchange(client, request, call);
 }
+
+/** How events begin, and no JSON does: some servers label a stream as JSON. */
+const EVENTS_START = /^\s*[:deir]/;
 
 class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]> {
   private readonly client: HttpClient;
@@ -144,8 +147,13 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
     const answer = await this.ask(this.request as ExchangeRequest, watch);
     this.request = undefined;
     this.contentType = String(answer.headers['content-type'] ?? '');
-    if (/[/+]json\b/i.test(this.contentType)) return this.takeWhole(await readWhole(answer.body));
-    this.inbox = openInbox(answer.body, {
+    let { body } = answer;
+    if (/[/+]json\b/i.test(this.contentType)) {
+      const begun = await beginBody(body);
+      if (!EVENTS_START.test(begun.start)) return this.takeWhole(await readWhole(begun.body));
+      ({ body } = begun);
+    }
+    this.inbox = openInbox(body, {
       eventBytes: limits.eventBytes,
       quietMs: QUIET_MS,
       onBytes: () => watch.reset(),

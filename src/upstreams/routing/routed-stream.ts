@@ -174,7 +174,8 @@ function isOutputEvent({ type }: ModelEvent): boolean {
 export const CHAT: Reading<ChatBatch> = {
   isOutput: ({ data }) => data.length > 0,
   refusal({ data: [first] }) {
-    const body = first?.includes('"error"') ? objectIn(first) : undefined;
+    const mayBe = first !== undefined && (first.includes('"error"') || !first.includes('"choices"'));
+    const body = mayBe ? objectIn(first) : undefined;
     return body && errorInBody(body);
   },
   passed: (batch) => batch,

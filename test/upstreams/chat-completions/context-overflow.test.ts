@@ -22,6 +22,27 @@ const ANSWERS: readonly (readonly [server: string, status: number, body: unknown
         'The model returned the following errors: Input Tokens Exceeded: Number of input tokens exceeds maximum length. Please update the input to try again.',
     },
   ],
+  [
+    'Cloudflare',
+    413,
+    {
+      errors: [
+        {
+          message:
+            'AiError: AiError: The estimated number of input and maximum output tokens (155740) exceeded this model context window limit (128000).',
+          code: 5021,
+        },
+      ],
+      success: false,
+      result: {},
+      messages: [],
+    },
+  ],
+  [
+    'GitHub Models',
+    413,
+    { error: { code: 'tokens_limit_reached', message: 'Request body too large for x model. Max size: 8000 tokens.' } },
+  ],
   ['NVIDIA', 400, nested('Input value error: prompt has 140000 tokens, but max supported context length is 131072')],
   ['Z.AI', 400, { error: { code: '1261', message: 'Prompt exceeds max length' } }],
   ['Z.AI', 400, { error: { code: '1261', message: 'Prompt 超长' } }],

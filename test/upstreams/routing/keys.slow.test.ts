@@ -62,6 +62,22 @@ describe('[X-11] withKeys', () => {
     expect([await textOf(upstream), sent()]).toEqual(['Hello!', [ONE, TWO]]);
   });
 
+  it.each([
+    { error: { message: 'No.', type: 'tokens', code: 'rate_limit_exceeded' } },
+    { error: { message: 'No.', type: 'requests', code: null } },
+    { error: { message: 'No.', type: 'insufficient_quota', code: 'insufficient_quota' } },
+    { error: { message: 'No.', type: 'invalid_request_error', code: 'invalid_api_key' } },
+    { message: 'No.', code: 'rate_limit_exceeded' },
+  ])('takes the next key after an error that is the first event of a stream: %j', async (chunk) => {
+    const { server, upstream, sent } = await keyed();
+    const refusal = { body: `data: ${JSON.stringify(chunk)}\n\n` };
+    server.reply(refusal, HELLO);
+    expect([await textOf(upstream), await textOf(upstream), sent()]).toEqual(['Hello!', 'Hello!', [ONE, TWO, TWO]]);
+    server.reply(refusal, HELLO);
+    expect((await askChat(upstream, {})).text).toContain('Hello!');
+    expect(sent()).toEqual([ONE, TWO, TWO, TWO, ONE]);
+  });
+
   it.each([400, 403, 404, 500, 503])('passes on a %s, which every key would get', async (status) => {
     const { server, upstream, sent } = await keyed();
     server.reply(refuses(status));
