@@ -175,20 +175,20 @@ export class ResponsesDecoder {
   private emitCall(item: OpenItem, call: JsonObject, events: ModelEvent[]): void {
     const { call_id: id, arguments: json, input, name, namespace, caller } = call;
     const written = item.isCustom ? plainText(input) : writtenArguments(json);
-    item.pieces?.take(written);
+    const shown = item.pieces ? item.pieces.take(written) : written;
     // Its own name and namespace, where it has one, and who called it if the model's own program did.
     const fields = {
       ...(typeof namespace === 'string' ? { name, namespace } : {}),
       ...(isRecord(caller) ? { caller } : {}),
     };
     item.spoke ||= written !== '';
-    grow(item.emitted, written);
+    grow(item.emitted, shown);
     events.push({
       type: 'tool-call-delta',
       call: item.call as number,
       ...(typeof id === 'string' && id ? { id } : {}),
       name: this.modelName(call),
-      arguments: item.isCustom ? BEFORE_INPUT + JSON.stringify(written).slice(1, -1) : written,
+      arguments: item.isCustom ? BEFORE_INPUT + JSON.stringify(shown).slice(1, -1) : shown,
       ...(Object.keys(fields).length > 0 ? { fields } : {}),
     });
   }
@@ -251,6 +251,7 @@ export class ResponsesDecoder {
   }
 
   private endStream(response: unknown, events: ModelEvent[]): void {
+    for (const item of this.items.values()) if (item.pieces) this.addArguments(item, item.pieces.settle(), events);
     const output = isRecord(response) ? recordsIn(response.output) : [];
     if (output.length > 0 && this.settle(output, events)) this.note(OUTPUT_DIFFERS);
     this.end(response, events);
