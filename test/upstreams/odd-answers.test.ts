@@ -127,7 +127,7 @@ function readEvents(events: readonly ModelEvent[]) {
   const texts = events.map((event) =>
     event.type === 'tool-call-delta' ? event.arguments : event.type === 'text-delta' ? event.text : '',
   );
-  return { text: texts.join(''), usage: events.find((event) => event.type === 'usage')?.usage };
+  return { text: texts.join(''), usage: events.findLast((event) => event.type === 'usage')?.usage };
 }
 
 describe('an answer of Chat Completions', () => {
@@ -172,6 +172,71 @@ describe('an answer of Chat Completions', () => {
       output_tokens: 2,
       total_tokens: 32,
     });
+  });
+
+  const details = { prompt_tokens_details: { cached_tokens: 40 } };
+  const none = { prompt_tokens_details: { cached_tokens: 0 } };
+  it.each<[string, readonly object[], [number, number, number, number]]>([
+    ['the prompt, and the output at the end', [{ prompt_tokens: 50, ...details }, { completion_tokens: 3 }], [50, 40, 3, 0]],
+    ['the output, and the prompt', [{ completion_tokens: 3 }, { prompt_tokens: 50, ...details }], [50, 40, 3, 0]],
+    [
+      'the prompt, and the output with the total of both',
+      [{ prompt_tokens: 50 }, { completion_tokens: 3, total_tokens: 53 }],
+      [50, 0, 3, 0],
+    ],
+    [
+      'the names of Anthropic',
+      [{ input_tokens: 50, output_tokens: 1, cache_read_input_tokens: 40 }, { output_tokens: 3 }],
+      [50, 40, 3, 0],
+    ],
+    [
+      'zeros after the counts',
+      [
+        { prompt_tokens: 50, completion_tokens: 3, total_tokens: 53, ...details },
+        { prompt_tokens: 0, completion_tokens: '0', total_tokens: 0, ...none },
+      ],
+      [50, 40, 3, 0],
+    ],
+    [
+      'zeros before the counts',
+      [{ prompt_tokens: 0, completion_tokens: 0 }, { prompt_tokens: 50, completion_tokens: 3, ...none }],
+      [50, 0, 3, 0],
+    ],
+    [
+      'the counts so far, and fewer cached ones at the end',
+      [
+        { prompt_tokens: 50, completion_tokens: 0, total_tokens: 50, ...details },
+        { prompt_tokens: 50, completion_tokens: 2, total_tokens: 52, ...details },
+        { prompt_tokens: 50, completion_tokens: 3, total_tokens: 53, ...none },
+      ],
+      [50, 0, 3, 0],
+    ],
+    [
+      'three reports',
+      [{ prompt_tokens: 50 }, { completion_tokens: 3 }, { completion_tokens_details: { reasoning_tokens: 2 } }],
+      [50, 0, 3, 2],
+    ],
+  ])('[V-06] has its counts where they come as %s', (_, reports, [input, cached, output, reasoning]) => {
+    const { usage } = readChunks(...reports.map((usage) => ({ choices: [], usage })), {
+      choices: [{ delta: {}, finish_reason: 'stop' }],
+    });
+    expect(usage).toEqual({
+      input_tokens: input,
+      input_tokens_details: { cached_tokens: cached, cache_write_tokens: 0 },
+      output_tokens: output,
+      output_tokens_details: { reasoning_tokens: reasoning },
+      total_tokens: input + output,
+    });
+  });
+
+  it('[V-06] keeps no more of reports in pieces than one may have', () => {
+    const decoder = new ChatDecoder();
+    const events: ModelEvent[] = [];
+    for (let at = 0; at < 1000; at += 1)
+      decoder.take({ usage: { prompt_tokens: 50, [`field_${at}`]: 'x'.repeat(100) } }, events);
+    const last = events.at(-1);
+    const reported = last?.type === 'usage' ? JSON.stringify(last.reported) : '';
+    expect([reported.length < 8192, reported.includes('"prompt_tokens":50')]).toEqual([true, true]);
   });
 
   it('[V-10] has the text of a list of texts', () => {

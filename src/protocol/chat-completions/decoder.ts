@@ -25,7 +25,7 @@ import {
 import { ThinkTags, textDeltaEvent } from './think-tags.ts';
 import { type SeeEntry, ToolCalls } from './tool-calls.ts';
 import { isBlankValue, UnreadFields } from './unread-fields.ts';
-import { costIn, modelInfo, readUsage, usageIn } from './usage.ts';
+import { costIn, mergeUsage, modelInfo, readUsage, usageIn } from './usage.ts';
 
 /** How an answer is read. */
 interface ChatDecoderOptions {
@@ -78,7 +78,7 @@ export class ChatDecoder {
   /** Whether anything but reasoning has been emitted. */
   private hasBegun = false;
   private readonly seeEntry: SeeEntry;
-  /** The usage and the cost in dollars, as last reported. */
+  /** The usage, as reported so far, and the cost in dollars, as last reported. */
   private counted: { readonly usage: Usage; readonly reported: JsonObject } | undefined = undefined;
   private cost: number | undefined = undefined;
   private id: unknown = undefined;
@@ -170,9 +170,10 @@ export class ChatDecoder {
   }
 
   private takeUsage(chunk: JsonObject, events: ModelEvent[]): void {
-    const reported = usageIn(chunk);
+    const report = usageIn(chunk);
+    const reported = report && mergeUsage(this.counted?.reported, report);
     const usage = reported && readUsage(reported);
-    const cost = (reported && costIn(reported)) ?? (chunk.cost === undefined ? undefined : costIn(chunk));
+    const cost = (report && costIn(report)) ?? (chunk.cost === undefined ? undefined : costIn(chunk));
     if (!usage && cost === undefined) return;
     this.cost = cost ?? this.cost;
     if (usage) this.counted = { usage, reported };
