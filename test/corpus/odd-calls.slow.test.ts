@@ -174,6 +174,11 @@ describe('two calls, through an Express app', () => {
       ],
       WITHOUT_IDS,
     ],
+    [
+      'one of which is no function, and the other has parameters for arguments',
+      [calls(A), calls({ index: 1, id: 'b', type: 'function', function: { name: 'sub', parameters: { x: 2 } } })],
+      [A, B],
+    ],
     ['whose arguments are objects', [calls(piece(0, 'a', 'add', { x: 1 }), piece(1, 'b', 'sub', { x: 2 }))], [A, B]],
     [
       'that start at a high index',

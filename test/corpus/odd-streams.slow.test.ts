@@ -346,7 +346,13 @@ describeShared('an odd recording, through an Express app', () => {
 
   it.each([
     ['in pieces', [{ prompt_tokens: 50 }, { completion_tokens: 3 }]],
-    ['with zeros behind', [{ prompt_tokens: 50, completion_tokens: 3 }, { prompt_tokens: 0, completion_tokens: 0 }]],
+    [
+      'with zeros behind',
+      [
+        { prompt_tokens: 50, completion_tokens: 3 },
+        { prompt_tokens: 0, completion_tokens: 0 },
+      ],
+    ],
   ])('[V-06] [S-10] counts usage that comes %s, which no recording has', async (_how, [first, last]) => {
     const end = chatChunk({}, { finish_reason: 'stop', usage: first });
     const { response } = await answer(

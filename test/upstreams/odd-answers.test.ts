@@ -125,7 +125,7 @@ describe('an answer of a Messages server', () => {
 /** The texts, or the arguments, and the usage in these events. */
 function readEvents(events: readonly ModelEvent[]) {
   const texts = events.map((event) =>
-    event.type === 'tool-call-delta' ? event.arguments : event.type === 'text-delta' ? event.text : '',
+    event.type === 'tool-call-delta' ? event.arguments : 'text' in event ? event.text : '',
   );
   return { text: texts.join(''), usage: events.findLast((event) => event.type === 'usage')?.usage };
 }
@@ -177,7 +177,11 @@ describe('an answer of Chat Completions', () => {
   const details = { prompt_tokens_details: { cached_tokens: 40 } };
   const none = { prompt_tokens_details: { cached_tokens: 0 } };
   it.each<[string, readonly object[], [number, number, number, number]]>([
-    ['the prompt, and the output at the end', [{ prompt_tokens: 50, ...details }, { completion_tokens: 3 }], [50, 40, 3, 0]],
+    [
+      'the prompt, and the output at the end',
+      [{ prompt_tokens: 50, ...details }, { completion_tokens: 3 }],
+      [50, 40, 3, 0],
+    ],
     ['the output, and the prompt', [{ completion_tokens: 3 }, { prompt_tokens: 50, ...details }], [50, 40, 3, 0]],
     [
       'the prompt, and the output with the total of both',
@@ -199,7 +203,10 @@ describe('an answer of Chat Completions', () => {
     ],
     [
       'zeros before the counts',
-      [{ prompt_tokens: 0, completion_tokens: 0 }, { prompt_tokens: 50, completion_tokens: 3, ...none }],
+      [
+        { prompt_tokens: 0, completion_tokens: 0 },
+        { prompt_tokens: 50, completion_tokens: 3, ...none },
+      ],
       [50, 0, 3, 0],
     ],
     [
@@ -241,6 +248,76 @@ describe('an answer of Chat Completions', () => {
 
   it('[V-10] has the text of a list of texts', () => {
     expect(readAnswer({ message: { content: ['Hi ', { type: 'text', text: 'you' }, '.'] } }).text).toBe('Hi you.');
+  });
+
+  const ignored = (...names: readonly string[]) => [
+    `The model server sent fields that nothing here reads: ${names.join(', ')}.`,
+  ];
+  it.each<[string, object, string, readonly string[]]>([
+    ['a refusal', { type: 'refusal', refusal: 'No.' }, 'No.', []],
+    ['an empty refusal', { type: 'refusal', refusal: '' }, '', []],
+    ['a text in an object', { type: 'text', text: { value: 'Hi.' } }, 'Hi.', []],
+    ['an empty text', { type: 'text', text: null }, '', []],
+    ['references', { type: 'reference', reference_ids: [1] }, '', ignored('message.content[].reference')],
+    ['a picture of another API', { type: 'image', source: { data: 'x' } }, '', ignored('message.content[].image')],
+    ['a call of another API', { type: 'tool_use', name: 'f' }, '', ignored('message.content[].tool_use')],
+    ['a part without a type', { value: 'x' }, '', ignored('message.content[]')],
+  ])('[V-10] [V-18] has content of which nothing is lost without a note: %s', (_, part, text, notes) => {
+    expect(readAnswer({ message: { content: [part] } })).toMatchObject({ text, notes });
+    expect(readChunks({ choices: [{ delta: { content: [part] }, finish_reason: 'stop' }] })).toMatchObject({
+      text,
+      notes,
+    });
+  });
+
+  it.each<[string, object]>([
+    ['beside its id', { id: 'c', type: 'function', name: 'f', arguments: '{"a":1}' }],
+    ['beside its id, as an object', { id: 'c', name: 'f', arguments: { a: 1 } }],
+    ['as parameters', { id: 'c', function: { name: 'f', parameters: { a: 1 } } }],
+  ])('[V-18] has a call whose arguments stand %s', (_, call) => {
+    const read = { text: '{"a":1}', notes: [] };
+    expect(readAnswer({ message: { tool_calls: [call] } })).toMatchObject(read);
+    expect(readChunks({ choices: [{ delta: { tool_calls: [call] }, finish_reason: 'tool_calls' }] })).toMatchObject(
+      read,
+    );
+  });
+
+  it('[V-18] leaves a note of a call that never has a name, and none of an empty one', () => {
+    const [named, nameless] = [{ name: 'f', arguments: '}' }, { arguments: '{' }];
+    const notes = ignored('message.tool_calls[].function.name');
+    const read = (...calls: readonly object[]) =>
+      readChunks(...calls.map((each) => ({ choices: [{ delta: { tool_calls: [each] }, finish_reason: 'stop' }] })));
+    expect(read({ index: 0, function: nameless })).toMatchObject({ text: '', notes });
+    expect(read({ index: 0, id: 'c', function: { name: '' } })).toMatchObject({ text: '', notes });
+    expect(read({ index: 0, function: nameless }, { index: 0, function: named })).toMatchObject({
+      text: '{}',
+      notes: [],
+    });
+    expect(read({ index: 0 }, { function: { name: '', arguments: '' } })).toMatchObject({ text: '', notes: [] });
+  });
+
+  const calls = [{ index: 0, id: 'c', function: { name: 'f', arguments: '{"a":1}' } }];
+  it.each<[string, readonly object[], string]>([
+    ['all of it', [{ delta: { role: 'assistant', content: '' } }, { message: { content: 'Hi.' } }], 'Hi.'],
+    ['its calls', [{ delta: { role: 'assistant' } }, { delta: null, message: { tool_calls: calls } }], '{"a":1}'],
+    [
+      'its calls, and its text again',
+      [{ delta: { content: 'Hi.' } }, { message: { content: 'Hi.', tool_calls: calls } }],
+      'Hi.{"a":1}',
+    ],
+    ['its text again', [{ delta: { content: 'Hi.' } }, { message: { content: 'Hi.' } }], 'Hi.'],
+    [
+      'its calls again',
+      [{ delta: { tool_calls: calls } }, { message: { content: null, tool_calls: calls } }],
+      '{"a":1}',
+    ],
+    ['a piece in each chunk', [{ message: { content: 'H' } }, { message: { content: 'i.' } }], 'Hi.'],
+  ])('[V-11] has a message in the place of a delta, with %s', (_, choices, text) => {
+    const [first = {}, last] = choices;
+    expect(readChunks({ choices: [first] }, { choices: [{ ...last, finish_reason: 'stop' }] })).toMatchObject({
+      text,
+      notes: [],
+    });
   });
 
   it.each([

@@ -49,6 +49,8 @@ export class ToolCalls {
   private readonly holding = new Set<Call>();
   private readonly atIndex = new Map<number, Call>();
   private readonly withId = new Map<string, Call>();
+  /** Calls that came without a name, which some have got since. */
+  private readonly unnamed = new Set<Call>();
   private last: Call | undefined = undefined;
   private count = 0;
   private chunk = 0;
@@ -78,8 +80,7 @@ export class ToolCalls {
       if (call.pieces.isHolding) this.holding.add(call);
       if (call.id !== '') this.withId.set(call.id, call);
       if (isRecord(raw)) this.seen(call, raw);
-      // A call without a name can be neither run nor answered.
-      if (call.name === '') this.countNameless(entry);
+      if (call.name === '') this.countNameless(call, entry);
       else if (call.emitted) this.open.delete(call);
       else this.open.add(call);
     }
@@ -112,6 +113,13 @@ export class ToolCalls {
   /** Whether any call waits for its arguments. */
   hasWaiting(): boolean {
     return this.open.size > 0 || this.holding.size > 0;
+  }
+
+  /** Whether something of a call has come, and no name: such a call can be neither run nor answered. */
+  hasNameless(): boolean {
+    for (const { id, name, arguments: text } of this.unnamed)
+      if (name === '' && (id !== '' || text !== '')) return true;
+    return false;
   }
 
   /** Whether the newest call has begun its arguments, and not ended them. */
@@ -147,7 +155,8 @@ export class ToolCalls {
     return call;
   }
 
-  private countNameless(entry: Entry): void {
+  private countNameless(call: Call, entry: Entry): void {
+    this.unnamed.add(call);
     this.nameless += entry.id.length + entry.arguments.length + NAMELESS_CALL;
     if (this.nameless > MAX_NAMELESS_LENGTH)
       throw new ApiError('output_too_large', 'The model called a tool without naming it.');
@@ -184,13 +193,15 @@ function emitCall(call: Call, text: string, events: ModelEvent[]): void {
 
 function readEntry(entry: JsonObject): Entry {
   const custom = customCallIn(entry);
-  const called = custom ?? (isRecord(entry.function) ? entry.function : {});
+  // Some servers write the function's fields beside the id, or the name that its schema has for its arguments.
+  const called = custom ?? (isRecord(entry.function) ? entry.function : entry);
+  const written = called.arguments === undefined ? called.parameters : called.arguments;
   const index = typeof entry.index === 'string' && entry.index !== '' ? Number(entry.index) : entry.index;
   return {
     index: typeof index === 'number' && !Number.isNaN(index) ? index : undefined,
     id: textOrNone(entry.id),
     name: textOrNone(called.name),
-    arguments: custom ? JSON.stringify({ input: textOrNone(custom.input) }) : writtenArguments(called.arguments),
+    arguments: custom ? JSON.stringify({ input: textOrNone(custom.input) }) : writtenArguments(written),
   };
 }
 
