@@ -127,7 +127,7 @@ export class ResponsesDecoder {
     this.open(index, item, events);
   }
 
-  private open(index: unknown, item: unknown, events: ModelEvent[]): OpenItem {
+  private open(index: unknown, item: unknown, events: ModelEvent[], isWhole = false): OpenItem {
     const known = this.items.get(index);
     if (known) return known;
     const isCall = isRecord(item) && this.isCall(item);
@@ -146,7 +146,7 @@ export class ResponsesDecoder {
     };
     this.hold(plainText(opened.type).length + plainText(opened.key).length);
     this.items.set(index, opened);
-    if (isCall) this.emitCall(opened, item, events);
+    if (isCall) this.emitCall(opened, item, events, isWhole);
     // The casts, here and below: it has a type.
     else if (isNative)
       events.push({ type: 'native-start', native: opened.native as number, item: item as unknown as Item });
@@ -172,10 +172,11 @@ export class ResponsesDecoder {
     return this.names.has(whole) ? whole : plain;
   }
 
-  private emitCall(item: OpenItem, call: JsonObject, events: ModelEvent[]): void {
+  private emitCall(item: OpenItem, call: JsonObject, events: ModelEvent[], isWhole: boolean): void {
     const { call_id: id, arguments: json, input, name, namespace, caller } = call;
     const written = item.isCustom ? plainText(input) : writtenArguments(json);
-    const shown = item.pieces ? item.pieces.take(written) : written;
+    const taken = item.pieces ? item.pieces.take(written) : written;
+    const shown = isWhole && item.pieces ? taken + item.pieces.settle() : taken;
     // Its own name and namespace, where it has one, and who called it if the model's own program did.
     const fields = {
       ...(typeof namespace === 'string' ? { name, namespace } : {}),
@@ -228,7 +229,7 @@ export class ResponsesDecoder {
   /** Emits whole any content that had no deltas. */
   private close(index: unknown, item: unknown, events: ModelEvent[]): void {
     if (!isRecord(item)) return;
-    const opened = this.open(index, item, events);
+    const opened = this.open(index, item, events, true);
     if (opened.native !== undefined) return emitNativeEnd(opened, item, events);
     opened.type ??= stringOrNone(item.type);
     opened.closed = true;
