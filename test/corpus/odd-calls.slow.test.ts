@@ -105,13 +105,87 @@ describe('two calls, through an Express app', () => {
       [calls(piece(0, 'a', 'add', '{"x":1}')), calls(piece(1, 'a', 'sub', '{"x":2}'))],
       [A, { ...B, id: '' }],
     ],
+    [
+      'that begin with an empty object',
+      [
+        calls(piece(0, 'a', 'add', '{}')),
+        calls(piece(0, undefined, undefined, '{"x":1}')),
+        calls(piece(1, 'b', 'sub', '{}')),
+        calls(piece(1, undefined, undefined, '{"x"')),
+        calls(piece(1, undefined, undefined, ':2}')),
+      ],
+      [A, B],
+    ],
+    [
+      'the second of which comes once more as JSON of its text',
+      [
+        calls(piece(0, 'a', 'add', '{"x":1}')),
+        calls(piece(1, 'b', 'sub', '{"x":2}')),
+        calls(piece(1, 'b', 'sub', JSON.stringify('{"x":2}'))),
+      ],
+      [A, B],
+    ],
+    [
+      'each piece of which has the name and an id of its own',
+      [
+        calls(piece(0, 'a', 'add', '{"x"')),
+        calls(piece(0, 'a2', 'add', ':1}')),
+        calls(piece(1, 'b', 'sub', '{"x"')),
+        calls(piece(1, 'b2', 'sub', ':2}')),
+      ],
+      [A, B],
+    ],
+    [
+      'whose arguments have their id, and another index',
+      [
+        calls(piece(0, 'a', 'add', '')),
+        calls(piece(1, 'a', undefined, '{"x":1}')),
+        calls(piece(2, 'b', 'sub', '')),
+        calls(piece(3, 'b', undefined, '{"x":2}')),
+      ],
+      [A, B],
+    ],
+    [
+      'whose indices are text',
+      [
+        calls({ ...piece(0, 'a', 'add', '{"x"'), index: '0' }, { ...piece(1, 'b', 'sub', '{"x"'), index: '1' }),
+        calls({ ...piece(0, undefined, undefined, ':1}'), index: '0' }),
+        calls({ ...piece(1, undefined, undefined, ':2}'), index: '1' }),
+      ],
+      [A, B],
+    ],
+    [
+      'that are interleaved at one index, with their ids',
+      [
+        calls(piece(0, 'a', 'add', '{"x"')),
+        calls(piece(0, 'b', 'sub', '{"x"')),
+        calls(piece(0, 'a', undefined, ':1}')),
+        calls(piece(0, 'b', undefined, ':2}')),
+      ],
+      [A, B],
+    ],
+    [
+      'with neither index nor id, whose names come in chunks of their own',
+      [
+        calls(piece(undefined, undefined, 'add', '')),
+        calls(piece(undefined, undefined, undefined, '{"x":1}')),
+        calls(piece(undefined, undefined, 'sub', '')),
+        calls(piece(undefined, undefined, undefined, '{"x":2}')),
+      ],
+      WITHOUT_IDS,
+    ],
+    [
+      'one of which is no function, and the other has parameters for arguments',
+      [calls(A), calls({ index: 1, id: 'b', type: 'function', function: { name: 'sub', parameters: { x: 2 } } })],
+      [A, B],
+    ],
     ['whose arguments are objects', [calls(piece(0, 'a', 'add', { x: 1 }), piece(1, 'b', 'sub', { x: 2 }))], [A, B]],
     [
       'that start at a high index',
       [calls(piece(1e9, 'a', 'add', '{"x":1}')), calls(piece(7, 'b', 'sub', '{"x":2}'))],
       [A, B],
     ],
-  ])('[P-05] [C-02] [C-03] [C-04] [C-15] stay two calls %s', async (_how, deltas, expected) => {
+  ])('[P-05] [V-19] [C-02] [C-03] [C-04] [C-15] stay two calls %s', async (_how, deltas, expected) => {
     expect(await written(deltas)).toEqual(expected.map((call) => ({ call })));
   });
 

@@ -343,6 +343,23 @@ describeShared('an odd recording, through an Express app', () => {
     const { response } = await answer(recordedStream(name));
     expect(response.usage?.total_tokens).toBe(total);
   });
+
+  it.each([
+    ['in pieces', [{ prompt_tokens: 50 }, { completion_tokens: 3 }]],
+    [
+      'with zeros behind',
+      [
+        { prompt_tokens: 50, completion_tokens: 3 },
+        { prompt_tokens: 0, completion_tokens: 0 },
+      ],
+    ],
+  ])('[V-06] [S-10] counts usage that comes %s, which no recording has', async (_how, [first, last]) => {
+    const end = chatChunk({}, { finish_reason: 'stop', usage: first });
+    const { response } = await answer(
+      eventStream([chatChunk({ content: 'Hi' }), end, chatChunk({}, { choices: [], usage: last })].join('')),
+    );
+    expect(response.usage).toMatchObject({ input_tokens: 50, output_tokens: 3, total_tokens: 53 });
+  });
 });
 
 function called(item: WireItem): readonly string[] {

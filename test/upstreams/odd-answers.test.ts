@@ -125,9 +125,9 @@ describe('an answer of a Messages server', () => {
 /** The texts, or the arguments, and the usage in these events. */
 function readEvents(events: readonly ModelEvent[]) {
   const texts = events.map((event) =>
-    event.type === 'tool-call-delta' ? event.arguments : event.type === 'text-delta' ? event.text : '',
+    event.type === 'tool-call-delta' ? event.arguments : 'text' in event ? event.text : '',
   );
-  return { text: texts.join(''), usage: events.find((event) => event.type === 'usage')?.usage };
+  return { text: texts.join(''), usage: events.findLast((event) => event.type === 'usage')?.usage };
 }
 
 describe('an answer of Chat Completions', () => {
@@ -174,8 +174,150 @@ describe('an answer of Chat Completions', () => {
     });
   });
 
+  const details = { prompt_tokens_details: { cached_tokens: 40 } };
+  const none = { prompt_tokens_details: { cached_tokens: 0 } };
+  it.each<[string, readonly object[], [number, number, number, number]]>([
+    [
+      'the prompt, and the output at the end',
+      [{ prompt_tokens: 50, ...details }, { completion_tokens: 3 }],
+      [50, 40, 3, 0],
+    ],
+    ['the output, and the prompt', [{ completion_tokens: 3 }, { prompt_tokens: 50, ...details }], [50, 40, 3, 0]],
+    [
+      'the prompt, and the output with the total of both',
+      [{ prompt_tokens: 50 }, { completion_tokens: 3, total_tokens: 53 }],
+      [50, 0, 3, 0],
+    ],
+    [
+      'the names of Anthropic',
+      [{ input_tokens: 50, output_tokens: 1, cache_read_input_tokens: 40 }, { output_tokens: 3 }],
+      [50, 40, 3, 0],
+    ],
+    [
+      'zeros after the counts',
+      [
+        { prompt_tokens: 50, completion_tokens: 3, total_tokens: 53, ...details },
+        { prompt_tokens: 0, completion_tokens: '0', total_tokens: 0, ...none },
+      ],
+      [50, 40, 3, 0],
+    ],
+    [
+      'zeros before the counts',
+      [
+        { prompt_tokens: 0, completion_tokens: 0 },
+        { prompt_tokens: 50, completion_tokens: 3, ...none },
+      ],
+      [50, 0, 3, 0],
+    ],
+    [
+      'the counts so far, and fewer cached ones at the end',
+      [
+        { prompt_tokens: 50, completion_tokens: 0, total_tokens: 50, ...details },
+        { prompt_tokens: 50, completion_tokens: 2, total_tokens: 52, ...details },
+        { prompt_tokens: 50, completion_tokens: 3, total_tokens: 53, ...none },
+      ],
+      [50, 0, 3, 0],
+    ],
+    [
+      'three reports',
+      [{ prompt_tokens: 50 }, { completion_tokens: 3 }, { completion_tokens_details: { reasoning_tokens: 2 } }],
+      [50, 0, 3, 2],
+    ],
+  ])('[V-06] has its counts where they come as %s', (_, reports, [input, cached, output, reasoning]) => {
+    const { usage } = readChunks(...reports.map((usage) => ({ choices: [], usage })), {
+      choices: [{ delta: {}, finish_reason: 'stop' }],
+    });
+    expect(usage).toEqual({
+      input_tokens: input,
+      input_tokens_details: { cached_tokens: cached, cache_write_tokens: 0 },
+      output_tokens: output,
+      output_tokens_details: { reasoning_tokens: reasoning },
+      total_tokens: input + output,
+    });
+  });
+
+  it('[V-06] keeps no more of reports in pieces than one may have', () => {
+    const decoder = new ChatDecoder();
+    const events: ModelEvent[] = [];
+    for (let at = 0; at < 1000; at += 1)
+      decoder.take({ usage: { prompt_tokens: 50, [`field_${at}`]: 'x'.repeat(100) } }, events);
+    const last = events.at(-1);
+    const reported = last?.type === 'usage' ? JSON.stringify(last.reported) : '';
+    expect([reported.length < 8192, reported.includes('"prompt_tokens":50')]).toEqual([true, true]);
+  });
+
   it('[V-10] has the text of a list of texts', () => {
     expect(readAnswer({ message: { content: ['Hi ', { type: 'text', text: 'you' }, '.'] } }).text).toBe('Hi you.');
+  });
+
+  const ignored = (...names: readonly string[]) => [
+    `The model server sent fields that nothing here reads: ${names.join(', ')}.`,
+  ];
+  it.each<[string, object, string, readonly string[]]>([
+    ['a refusal', { type: 'refusal', refusal: 'No.' }, 'No.', []],
+    ['an empty refusal', { type: 'refusal', refusal: '' }, '', []],
+    ['a text in an object', { type: 'text', text: { value: 'Hi.' } }, 'Hi.', []],
+    ['an empty text', { type: 'text', text: null }, '', []],
+    ['references', { type: 'reference', reference_ids: [1] }, '', ignored('message.content[].reference')],
+    ['a picture of another API', { type: 'image', source: { data: 'x' } }, '', ignored('message.content[].image')],
+    ['a call of another API', { type: 'tool_use', name: 'f' }, '', ignored('message.content[].tool_use')],
+    ['a part without a type', { value: 'x' }, '', ignored('message.content[]')],
+  ])('[V-10] [V-18] has content of which nothing is lost without a note: %s', (_, part, text, notes) => {
+    expect(readAnswer({ message: { content: [part] } })).toMatchObject({ text, notes });
+    expect(readChunks({ choices: [{ delta: { content: [part] }, finish_reason: 'stop' }] })).toMatchObject({
+      text,
+      notes,
+    });
+  });
+
+  it.each<[string, object]>([
+    ['beside its id', { id: 'c', type: 'function', name: 'f', arguments: '{"a":1}' }],
+    ['beside its id, as an object', { id: 'c', name: 'f', arguments: { a: 1 } }],
+    ['as parameters', { id: 'c', function: { name: 'f', parameters: { a: 1 } } }],
+  ])('[V-18] has a call whose arguments stand %s', (_, call) => {
+    const read = { text: '{"a":1}', notes: [] };
+    expect(readAnswer({ message: { tool_calls: [call] } })).toMatchObject(read);
+    expect(readChunks({ choices: [{ delta: { tool_calls: [call] }, finish_reason: 'tool_calls' }] })).toMatchObject(
+      read,
+    );
+  });
+
+  it('[V-18] leaves a note of a call that never has a name, and none of an empty one', () => {
+    const [named, nameless] = [{ name: 'f', arguments: '}' }, { arguments: '{' }];
+    const notes = ignored('message.tool_calls[].function.name');
+    const read = (...calls: readonly object[]) =>
+      readChunks(...calls.map((each) => ({ choices: [{ delta: { tool_calls: [each] }, finish_reason: 'stop' }] })));
+    expect(read({ index: 0, function: nameless })).toMatchObject({ text: '', notes });
+    expect(read({ index: 0, id: 'c', function: { name: '' } })).toMatchObject({ text: '', notes });
+    expect(read({ index: 0, function: nameless }, { index: 0, function: named })).toMatchObject({
+      text: '{}',
+      notes: [],
+    });
+    expect(read({ index: 0 }, { function: { name: '', arguments: '' } })).toMatchObject({ text: '', notes: [] });
+  });
+
+  const calls = [{ index: 0, id: 'c', function: { name: 'f', arguments: '{"a":1}' } }];
+  it.each<[string, readonly object[], string]>([
+    ['all of it', [{ delta: { role: 'assistant', content: '' } }, { message: { content: 'Hi.' } }], 'Hi.'],
+    ['its calls', [{ delta: { role: 'assistant' } }, { delta: null, message: { tool_calls: calls } }], '{"a":1}'],
+    [
+      'its calls, and its text again',
+      [{ delta: { content: 'Hi.' } }, { message: { content: 'Hi.', tool_calls: calls } }],
+      'Hi.{"a":1}',
+    ],
+    ['its text again', [{ delta: { content: 'Hi.' } }, { message: { content: 'Hi.' } }], 'Hi.'],
+    [
+      'its calls again',
+      [{ delta: { tool_calls: calls } }, { message: { content: null, tool_calls: calls } }],
+      '{"a":1}',
+    ],
+    ['a piece in each chunk', [{ message: { content: 'H' } }, { message: { content: 'i.' } }], 'Hi.'],
+  ])('[V-11] has a message in the place of a delta, with %s', (_, choices, text) => {
+    const [first = {}, last] = choices;
+    expect(readChunks({ choices: [first] }, { choices: [{ ...last, finish_reason: 'stop' }] })).toMatchObject({
+      text,
+      notes: [],
+    });
   });
 
   it.each([

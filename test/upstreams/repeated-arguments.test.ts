@@ -9,6 +9,8 @@ const WAYS: readonly (readonly [string, readonly string[]])[] = [
   ['each fragment repeats all so far', [TEXT.slice(0, 7), TEXT.slice(0, 20), TEXT]],
   ['the whole comes once more at the end', [TEXT.slice(0, 7), TEXT.slice(7), TEXT]],
   ['the whole comes once more in other words', [TEXT, JSON.stringify(JSON.parse(TEXT), undefined, 2)]],
+  ['the whole comes once more as JSON of its text', [TEXT.slice(0, 7), TEXT.slice(7), JSON.stringify(TEXT)]],
+  ['an empty object comes first', ['{}', TEXT.slice(0, 7), TEXT.slice(7)]],
   ['they are deltas', [TEXT.slice(0, 7), TEXT.slice(7, 20), TEXT.slice(20)]],
 ];
 
@@ -43,6 +45,27 @@ describe('the arguments of a call', () => {
     for (const delta of more) take({ type: 'response.function_call_arguments.delta', output_index: 0, delta });
     take({ type: 'response.completed', response: { object: 'response', status: 'completed', output: [done] } });
     expect(written(events)).toBe(TEXT);
+  });
+
+  it.each([
+    ['a beginning', [], '{}', []],
+    ['a delta', ['{}'], '', []],
+    ['a delta and the end', ['{}'], '', [{ arguments: '{}' }]],
+    ['a beginning and the end', [], '{}', [{ arguments: '{}' }]],
+  ])('[V-19] of a Responses server are an empty object where they are one in %s', (_way, deltas, begun, ends) => {
+    const call = { type: 'function_call', id: 'fc', call_id: 'c', name: 'get' };
+    const done = ends.map((end) => ({ ...call, ...end }));
+    for (const isEnded of [true, false]) {
+      const notes: unknown[] = [];
+      const decoder = new ResponsesDecoder((note) => notes.push(note), { tools: [{ name: 'get', parameters: {} }] });
+      const events: ModelEvent[] = [];
+      const take = (event: JsonObject) => decoder.take(event, events);
+      take({ type: 'response.output_item.added', output_index: 0, item: { ...call, arguments: begun } });
+      for (const delta of deltas) take({ type: 'response.function_call_arguments.delta', output_index: 0, delta });
+      if (isEnded) for (const item of done) take({ type: 'response.output_item.done', output_index: 0, item });
+      take({ type: 'response.completed', response: { object: 'response', status: 'completed', output: done } });
+      expect([written(events), notes]).toEqual(['{}', []]);
+    }
   });
 
   it.each(WAYS)('[V-19] of a Messages server are read once, where %s', (_way, deltas) => {

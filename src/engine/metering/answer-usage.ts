@@ -1,7 +1,7 @@
 /** Reads the usage and the written text of an answer from the bytes of any of the APIs, without parsing every event. */
 import { usageReader } from '../../protocol/anthropic/usage.ts';
 import { REASONING_TEXT_FIELDS } from '../../protocol/chat-completions/reasoning-fields.ts';
-import { costIn, readUsage, usageIn } from '../../protocol/chat-completions/usage.ts';
+import { costIn, mergeUsage, readUsage, usageIn } from '../../protocol/chat-completions/usage.ts';
 import type { ModelEvent, Usage } from '../../protocol/events.ts';
 import { type GrownText, grow, wholeText } from '../../protocol/grown-text.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
@@ -38,6 +38,7 @@ export class AnswerUsage {
   isFinished = false;
   /** Whether anything of it is in the shape of an API that calls models. */
   isModels = false;
+  private reported: JsonObject | undefined;
   /** Anthropic reports it in parts. */
   private readonly parts = usageReader();
 
@@ -59,9 +60,10 @@ export class AnswerUsage {
     if (answer && MESSAGE_TYPES.has(answer.type)) return this.readMessage(answer);
     if (!answer) return;
     const whole = isRecord(answer.response) ? answer.response : answer;
-    const reported = usageIn(whole);
-    this.usage = readUsage(reported) ?? this.usage;
-    this.cost = (reported && costIn(reported)) ?? costIn(whole) ?? this.cost;
+    const report = usageIn(whole);
+    if (report) this.reported = mergeUsage(this.reported, report);
+    this.usage = readUsage(this.reported) ?? this.usage;
+    this.cost = (report && costIn(report)) ?? costIn(whole) ?? this.cost;
   }
 
   private readMessage({ message, usage }: JsonObject): void {

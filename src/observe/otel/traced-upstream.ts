@@ -4,7 +4,7 @@ import { hasLeft } from '../../engine/request/endpoint-request.ts';
 import type { ChatBatch, ModelAttempt, OnAttempt, Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { WrappedCalls, wrapUpstream } from '../../ports/wrap-upstream.ts';
 import { usageReader } from '../../protocol/anthropic/usage.ts';
-import { readUsage, usageIn } from '../../protocol/chat-completions/usage.ts';
+import { mergeUsage, readUsage, usageIn } from '../../protocol/chat-completions/usage.ts';
 import type { ModelEvent, Usage } from '../../protocol/events.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
 import { toReportedModel } from '../../protocol/printable.ts';
@@ -32,7 +32,7 @@ export function tracedUpstream(upstream: Upstream, provider: string, instruments
       ((body, call) =>
         new Traced((own) => chat.call(upstream, body, own), call, calls, {
           begin: beginner(bodyFacts(body)),
-          read: readChat,
+          read: chatReader(),
         })),
     messages:
       messages &&
@@ -140,18 +140,24 @@ function readEvents(events: readonly ModelEvent[], call: ModelCall): void {
   }
 }
 
-function readChat({ data, server }: ChatBatch, call: ModelCall): void {
-  if (server !== undefined) call.answeredBy(server);
-  if (data.length > 0) call.spoke();
-  // Most chunks contain neither, and are not parsed for it.
-  for (const text of data) {
-    const chunk = REPORTED.test(text) ? jsonIn(text) : undefined;
-    if (!isRecord(chunk)) continue;
-    const usage = readUsage(usageIn(chunk));
-    if (usage) call.used(usage);
-    const [choice] = Array.isArray(chunk.choices) ? chunk.choices : [];
-    if (isRecord(choice) && typeof choice.finish_reason === 'string') call.finished(choice.finish_reason);
-  }
+/** Reads one answer of Chat Completions, whose counts may come in pieces. */
+function chatReader(): (batch: ChatBatch, call: ModelCall) => void {
+  let reported: JsonObject | undefined;
+  return ({ data, server }, call) => {
+    if (server !== undefined) call.answeredBy(server);
+    if (data.length > 0) call.spoke();
+    // Most chunks contain neither, and are not parsed for it.
+    for (const text of data) {
+      const chunk = REPORTED.test(text) ? jsonIn(text) : undefined;
+      if (!isRecord(chunk)) continue;
+      const report = usageIn(chunk);
+      if (report) reported = mergeUsage(reported, report);
+      const usage = report && readUsage(reported);
+      if (usage) call.used(usage);
+      const [choice] = Array.isArray(chunk.choices) ? chunk.choices : [];
+      if (isRecord(choice) && typeof choice.finish_reason === 'string') call.finished(choice.finish_reason);
+    }
+  };
 }
 
 const REPORTED = /"(?:usage": ?\{|finish_reason": ?")/;

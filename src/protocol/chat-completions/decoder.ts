@@ -5,7 +5,7 @@ import { ApiError } from '../errors.ts';
 import type { ModelEvent, Usage } from '../events.ts';
 import type { Note } from '../note.ts';
 import { toPrintable } from '../printable.ts';
-import { isRecord, type JsonObject, recordsIn } from '../record.ts';
+import { isFilledText, isRecord, type JsonObject, recordsIn } from '../record.ts';
 import { errorInBody, secondAnswerError } from '../upstream-errors/upstream-error.ts';
 import { AnswerState, type KnownCall } from './answer-state.ts';
 import { choiceIndex, choiceNumbered, firstChoice, isForeignRole, type PlainDelta } from './chunk.ts';
@@ -26,7 +26,7 @@ import {
 import { ThinkTags, textDeltaEvent } from './think-tags.ts';
 import { type SeeEntry, ToolCalls } from './tool-calls.ts';
 import { isBlankValue, UnreadFields } from './unread-fields.ts';
-import { costIn, modelInfo, readUsage, usageIn } from './usage.ts';
+import { costIn, mergeUsage, modelInfo, readUsage, usageIn } from './usage.ts';
 
 /** How an answer is read. */
 interface ChatDecoderOptions {
@@ -62,6 +62,8 @@ export class ChatDecoder {
   /** As vLLM and SGLang report it. */
   private stopSequence: string | undefined = undefined;
   private hasDelta = false;
+  /** Whether messages stand in the place of deltas. */
+  private isInMessages = false;
   /** Whether any output has been emitted, and whether text has since the last call or picture. */
   private hasOutput = false;
   private hasText = false;
@@ -79,7 +81,7 @@ export class ChatDecoder {
   /** Whether anything but reasoning has been emitted. */
   private hasBegun = false;
   private readonly seeEntry: SeeEntry;
-  /** The usage and the cost in dollars, as last reported. */
+  /** The usage, as reported so far, and the cost in dollars, as last reported. */
   private counted: { readonly usage: Usage; readonly reported: JsonObject } | undefined = undefined;
   private cost: number | undefined = undefined;
   private id: unknown = undefined;
@@ -105,7 +107,7 @@ export class ChatDecoder {
     const choice = this.choice === undefined ? firstChoice(chunk) : choiceNumbered(chunk, this.choice);
     if (choice) this.choice ??= choiceIndex(choice);
     if (!choice && Array.isArray(chunk.choices) && chunk.choices.length > 0) this.unread.add('choices[1]');
-    const delta = !choice || this.hasDelta ? choice?.delta : firstDelta(choice);
+    const delta = choice && this.deltaIn(choice);
     if (this.note) this.unread.look(chunk, choice, delta);
     if (!this.passes && !this.citations.take(chunk)) this.unread.add('citations');
     if (chunk.prompt_filter_results || choice?.content_filter_results) {
@@ -137,6 +139,7 @@ export class ChatDecoder {
     if (events.length > before) this.noteOutput(before, events);
     this.settleCalls(events);
     this.emitCitations(events);
+    if (this.calls?.hasNameless()) this.unread.add('message.tool_calls[].function.name');
     const { reason, failure, unknown } = readFinish(this.finish);
     this.emitNotes(unknown);
     this.checkAnswer(sawDone);
@@ -162,6 +165,18 @@ export class ChatDecoder {
       throw new ApiError('upstream_error', 'The model answered with only media that a response cannot hold.');
   }
 
+  /** A message behind deltas repeats them, but for calls that none of them had. */
+  private deltaIn(choice: JsonObject): unknown {
+    const { delta, message } = choice;
+    if (!this.hasDelta) {
+      this.isInMessages = !delta;
+      return firstDelta(choice);
+    }
+    if (delta || !isRecord(message)) return delta;
+    if (this.isInMessages || !this.hasOutput) return message;
+    return this.calls ? undefined : { tool_calls: message.tool_calls };
+  }
+
   /** A gateway that loses its server in the middle of a call may begin another answer; some servers write another id into each chunk. */
   private takeId(id: unknown, delta: unknown): void {
     const begins = ({ function: called }: JsonObject) => isRecord(called) && called.name;
@@ -171,9 +186,10 @@ export class ChatDecoder {
   }
 
   private takeUsage(chunk: JsonObject, events: ModelEvent[]): void {
-    const reported = usageIn(chunk);
+    const report = usageIn(chunk);
+    const reported = report && mergeUsage(this.counted?.reported, report);
     const usage = reported && readUsage(reported);
-    const cost = (reported && costIn(reported)) ?? (chunk.cost === undefined ? undefined : costIn(chunk));
+    const cost = (report && costIn(report)) ?? (chunk.cost === undefined ? undefined : costIn(chunk));
     if (!usage && cost === undefined) return;
     this.cost = cost ?? this.cost;
     if (usage) this.counted = { usage, reported };
@@ -402,8 +418,17 @@ export class ChatDecoder {
         }
         const text = reasoningPartText(part);
         if (text !== '') events.push({ type: 'reasoning-delta', text });
-      } else if (typeof part.text === 'string') this.takeText(part.text, '', events);
+      } else this.takePart(part, events);
     }
+  }
+
+  /** Pictures are read apart. */
+  private takePart({ type, ...fields }: JsonObject, events: ModelEvent[]): void {
+    const text = isRecord(fields.text) ? fields.text.value : fields.text;
+    if (typeof text === 'string') this.takeText(text, '', events);
+    else if (isFilledText(fields.refusal)) events.push({ type: 'refusal-delta', text: fields.refusal });
+    else if (type !== 'image_url' && !isBlankValue(fields))
+      this.unread.add(isFilledText(type) ? `message.content[].${toPrintable(type)}` : 'message.content[]');
   }
 
   private takeText(text: string, logprobs: string, events: ModelEvent[]): void {

@@ -49,6 +49,8 @@ export class ToolCalls {
   private readonly holding = new Set<Call>();
   private readonly atIndex = new Map<number, Call>();
   private readonly withId = new Map<string, Call>();
+  /** Calls that came without a name, which some have got since. */
+  private readonly unnamed = new Set<Call>();
   private last: Call | undefined = undefined;
   private count = 0;
   private chunk = 0;
@@ -74,12 +76,11 @@ export class ToolCalls {
       if (call.name.length > MAX_NAME_LENGTH)
         throw new ApiError('output_too_large', 'The model called a tool by a name that is too long.');
       const more = call.pieces.take(entry.arguments);
-      if (more !== '') emitCall(call, more, events);
+      if (more !== '' || (call.pieces.isHolding && !call.emitted)) emitCall(call, more, events);
       if (call.pieces.isHolding) this.holding.add(call);
       if (call.id !== '') this.withId.set(call.id, call);
       if (isRecord(raw)) this.seen(call, raw);
-      // A call without a name can be neither run nor answered.
-      if (call.name === '') this.countNameless(entry);
+      if (call.name === '') this.countNameless(call, entry);
       else if (call.emitted) this.open.delete(call);
       else this.open.add(call);
     }
@@ -101,6 +102,12 @@ export class ToolCalls {
       emitCall(call, '', events);
       this.open.delete(call);
     }
+    for (const call of this.holding) {
+      // A fragment within its arguments waits for more of them: calls may be interleaved.
+      if (call === except || call.pieces.isBegun) continue;
+      emitCall(call, call.pieces.settle(), events);
+      this.holding.delete(call);
+    }
   }
 
   /** Whether any call waits for its arguments. */
@@ -108,15 +115,31 @@ export class ToolCalls {
     return this.open.size > 0 || this.holding.size > 0;
   }
 
+  /** Whether something of a call has come, and no name: such a call can be neither run nor answered. */
+  hasNameless(): boolean {
+    for (const { id, name, arguments: text } of this.unnamed)
+      if (name === '' && (id !== '' || text !== '')) return true;
+    return false;
+  }
+
   /** Whether the newest call has begun its arguments, and not ended them. */
   isMidCall(): boolean {
     return this.last?.pieces.isBegun === true && !this.last.pieces.isWholeObject();
   }
 
+  /**
+   * Some servers write one index for all calls, or another one for the rest of a call: then the id tells whose piece it is.
+   * Others give several calls one id, which their names begin.
+   */
   private callOf(entry: Entry): Call {
-    const earlier =
-      entry.index === undefined ? (this.withId.get(entry.id) ?? this.last) : this.atIndex.get(entry.index);
-    if (earlier && !startsAnother(earlier, entry, this.chunk)) return earlier;
+    const known = this.withId.get(entry.id);
+    const indexed = entry.index === undefined ? (known ?? this.last) : this.atIndex.get(entry.index);
+    const isKnown = entry.name === '' || (indexed && entry.name === known?.name && !known.pieces.isWholeObject());
+    const earlier = known && indexed?.id !== entry.id && isKnown ? known : indexed;
+    if (earlier && !startsAnother(earlier, entry, this.chunk)) {
+      if (entry.index !== undefined && earlier !== indexed) this.atIndex.set(entry.index, earlier);
+      return earlier;
+    }
     const call: Call = {
       call: this.count,
       id: '',
@@ -132,7 +155,8 @@ export class ToolCalls {
     return call;
   }
 
-  private countNameless(entry: Entry): void {
+  private countNameless(call: Call, entry: Entry): void {
+    this.unnamed.add(call);
     this.nameless += entry.id.length + entry.arguments.length + NAMELESS_CALL;
     if (this.nameless > MAX_NAMELESS_LENGTH)
       throw new ApiError('output_too_large', 'The model called a tool without naming it.');
@@ -146,7 +170,10 @@ export class ToolCalls {
 function startsAnother(call: Call, entry: Entry, chunk: number): boolean {
   // A fragment without a name continues its call even under a new id: old vLLM generates an id for every chunk.
   if (entry.name === '') return false;
-  if (entry.id !== '' && call.id !== '') return entry.id !== call.id;
+  if (call.name !== '' && entry.name !== call.name && call.pieces.isWholeObject()) return true;
+  // Other servers write the name on each, too; a call behind one that a model has not ended begins without arguments, or with an object.
+  const isRest = entry.name === call.name && /^\s*[^\s{]/.test(entry.arguments);
+  if (entry.id !== '' && call.id !== '') return entry.id !== call.id && !(isRest && call.pieces.isMidObject());
   if (entry.index === undefined && call.chunk === chunk) return true;
   if (entry.arguments === '' || !call.pieces.isWholeObject()) return false;
   return entry.index === undefined || entry.name !== call.name || !call.pieces.isSameObject(entry.arguments);
@@ -166,12 +193,15 @@ function emitCall(call: Call, text: string, events: ModelEvent[]): void {
 
 function readEntry(entry: JsonObject): Entry {
   const custom = customCallIn(entry);
-  const called = custom ?? (isRecord(entry.function) ? entry.function : {});
+  // Some servers write the function's fields beside the id, or the name that its schema has for its arguments.
+  const called = custom ?? (isRecord(entry.function) ? entry.function : entry);
+  const written = called.arguments === undefined ? called.parameters : called.arguments;
+  const index = typeof entry.index === 'string' && entry.index !== '' ? Number(entry.index) : entry.index;
   return {
-    index: typeof entry.index === 'number' ? entry.index : undefined,
+    index: typeof index === 'number' && !Number.isNaN(index) ? index : undefined,
     id: textOrNone(entry.id),
     name: textOrNone(called.name),
-    arguments: custom ? JSON.stringify({ input: textOrNone(custom.input) }) : writtenArguments(called.arguments),
+    arguments: custom ? JSON.stringify({ input: textOrNone(custom.input) }) : writtenArguments(written),
   };
 }
 

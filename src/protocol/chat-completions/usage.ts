@@ -1,6 +1,8 @@
 /** What a Chat Completions server reports beside its answer, normalized: tokens and costs, the model and the service tier. */
 import type { ModelEvent, Usage } from '../events.ts';
 import { isRecord, type JsonObject, valueAt } from '../record.ts';
+import { jsonWeight } from './own-fields.ts';
+import { isBlankValue } from './unread-fields.ts';
 
 /** Where a count may be: in the usage, or in a nested object. */
 type Place = readonly [field: string, inner?: string];
@@ -58,6 +60,22 @@ export function usageIn({ usage, x_groq: groq, choices }: JsonObject): JsonObjec
   if (isRecord(groq) && isRecord(groq.usage)) return groq.usage;
   const [choice] = Array.isArray(choices) ? choices : [];
   return isRecord(choice) && isRecord(choice.usage) ? choice.usage : undefined;
+}
+
+/** Characters of a usage that is merged; real ones have some hundred. */
+const MAX_MERGED_LENGTH = 4096;
+
+/**
+ * The usage that the answer has reported so far, with a later report. A report that lacks one of the two counts adds to the earlier
+ * ones: some servers report the prompt at the beginning and the output at the end, others zeros behind the counts.
+ */
+export function mergeUsage(earlier: JsonObject | undefined, report: JsonObject): JsonObject {
+  if (!earlier || (firstCount(report, NAMES.input) && firstCount(report, NAMES.output))) return report;
+  const more = Object.entries(report).filter(([, value]) => !isBlankValue(value) && readNumber(value) !== 0);
+  if (more.length === 0) return earlier;
+  const merged = { ...earlier, ...Object.fromEntries(more) };
+  // Without a bound, a server that names another field in each report would fill the memory.
+  return (jsonWeight(merged) ?? MAX_MERGED_LENGTH) < MAX_MERGED_LENGTH ? merged : report;
 }
 
 /** Reads a `usage` object; undefined if it holds no counts. Missing details are zero, and the total is the sum. */

@@ -136,7 +136,7 @@ export class ResponsesDecoder {
     this.open(index, item, events);
   }
 
-  private open(index: unknown, item: unknown, events: ModelEvent[]): OpenItem {
+  private open(index: unknown, item: unknown, events: ModelEvent[], isWhole = false): OpenItem {
     const known = this.items.get(index);
     if (known) return known;
     const isCall = isRecord(item) && this.isCall(item);
@@ -157,7 +157,7 @@ export class ResponsesDecoder {
     this.hold(plainText(opened.type).length + plainText(opened.key).length);
     this.items.set(index, opened);
     this.newest = opened;
-    if (isCall) this.emitCall(opened, item, events);
+    if (isCall) this.emitCall(opened, item, events, isWhole);
     // The casts, here and below: it has a type.
     else if (isNative)
       events.push({ type: 'native-start', native: opened.native as number, item: item as unknown as Item });
@@ -183,23 +183,24 @@ export class ResponsesDecoder {
     return this.names.has(whole) ? whole : plain;
   }
 
-  private emitCall(item: OpenItem, call: JsonObject, events: ModelEvent[]): void {
+  private emitCall(item: OpenItem, call: JsonObject, events: ModelEvent[], isWhole: boolean): void {
     const { call_id: id, arguments: json, input, name, namespace, caller } = call;
     const written = item.isCustom ? plainText(input) : writtenArguments(json);
-    item.pieces?.take(written);
+    const taken = item.pieces ? item.pieces.take(written) : written;
+    const shown = isWhole && item.pieces ? taken + item.pieces.settle() : taken;
     // Its own name and namespace, where it has one, and who called it if the model's own program did.
     const fields = {
       ...(typeof namespace === 'string' ? { name, namespace } : {}),
       ...(isRecord(caller) ? { caller } : {}),
     };
     item.spoke ||= written !== '';
-    grow(item.emitted, written);
+    grow(item.emitted, shown);
     events.push({
       type: 'tool-call-delta',
       call: item.call as number,
       ...(typeof id === 'string' && id ? { id } : {}),
       name: this.modelName(call),
-      arguments: item.isCustom ? BEFORE_INPUT + JSON.stringify(written).slice(1, -1) : written,
+      arguments: item.isCustom ? BEFORE_INPUT + JSON.stringify(shown).slice(1, -1) : shown,
       ...(Object.keys(fields).length > 0 ? { fields } : {}),
     });
   }
@@ -251,7 +252,7 @@ export class ResponsesDecoder {
   /** Emits any content that its events so far have not had. */
   private close(index: unknown, item: unknown, events: ModelEvent[]): void {
     if (!isRecord(item)) return;
-    const opened = this.open(index, item, events);
+    const opened = this.open(index, item, events, true);
     if (opened.native !== undefined) return emitNativeEnd(opened, item, events);
     opened.type ??= stringOrNone(item.type);
     if (opened.call !== undefined) this.closeCall(item, opened, events);
@@ -307,6 +308,7 @@ export class ResponsesDecoder {
   }
 
   private endStream(response: unknown, events: ModelEvent[]): void {
+    for (const item of this.items.values()) if (item.pieces) this.addArguments(item, item.pieces.settle(), events);
     const output = isRecord(response) ? recordsIn(response.output) : [];
     if (output.length > 0 && this.settle(output, events)) this.note(OUTPUT_DIFFERS);
     this.end(response, events);

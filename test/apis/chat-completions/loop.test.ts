@@ -2,7 +2,7 @@
 
 import { functionTools, type Note, type RouterOptions, type ToolProvider } from '../../../src/index.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
-import { chatStream } from '../../../src/testing/index.ts';
+import { chatChunk, chatStream } from '../../../src/testing/index.ts';
 import { gate } from '../../support/gate.ts';
 import {
   ask,
@@ -374,6 +374,19 @@ describe('the usage', () => {
     app.fake.reply(says({ calls: [calling('say')] }));
     const chunks = await askChunks(app.url, { stream_options: { include_usage: true } });
     expect(chunks.at(-1)).toEqual(expect.objectContaining({ choices: [], usage: TWICE }));
+  });
+
+  it('[S-10] [V-06] is that of all pieces of its report, and not of zeros behind them', async () => {
+    const reported: unknown[] = [];
+    await start({ hooks: { onResponse: ({ usage }) => void reported.push(usage) } });
+    const counts = (usage: object) => chatChunk({}, { choices: [], usage });
+    const end = `${chatChunk({ content: '.' })}${chatChunk({}, { finish_reason: 'stop' })}`;
+    const zeros = counts({ prompt_tokens: 0, completion_tokens: 0 });
+    app.fake.reply({
+      body: `${counts({ prompt_tokens: 50 })}${end}${counts({ completion_tokens: 3 })}${zeros}data: [DONE]\n\n`,
+    });
+    await askChunks(app.url);
+    expect(reported).toMatchObject([{ input_tokens: 50, output_tokens: 3, total_tokens: 53 }]);
   });
 
   it('[S-10] is asked for, since it must be summed, and kept from a client that did not ask', async () => {

@@ -77,6 +77,7 @@ function spanOf(text: string): string {
 
 const USAGE = { usage: { prompt_tokens: 7, completion_tokens: 3, prompt_tokens_details: { cached_tokens: 2 } } };
 const HELLO = chatStream({ content: 'Hello' });
+const counts = (usage: object) => chatChunk({}, { choices: [], usage });
 const MODEL: Attributes = {
   'gen_ai.operation.name': 'chat',
   'gen_ai.provider.name': 'vllm',
@@ -253,10 +254,10 @@ describe('a traced upstream', () => {
     expect(spans()).toEqual([{ name: 'chat m', failed: false, attributes: MODEL }]);
   });
 
-  it.each([true, false])('[X-09] records calls of the chat router (stream: %s)', async (stream) => {
+  it.each([true, false])('[X-09] [V-06] records calls of the chat router (stream: %s)', async (stream) => {
     fake.reply({
       body: stream
-        ? HELLO.replace('data: [DONE]', `${chatChunk({}, { choices: [], ...USAGE })}data: [DONE]`)
+        ? HELLO.replace('data: [DONE]', `${counts(USAGE.usage)}${counts({ prompt_tokens: 0 })}data: [DONE]`)
         : chatCompletion({ content: 'Hello' }),
     });
     app = await startApp({ options: { upstream: requested() } });
@@ -271,7 +272,8 @@ describe('a traced upstream', () => {
         ...MODEL,
         'gen_ai.request.max_tokens': 9,
         'gen_ai.response.finish_reasons': ['stop'],
-        'gen_ai.usage.input_tokens': expect.any(Number),
+        'gen_ai.usage.input_tokens': stream ? 7 : 9,
+        'gen_ai.usage.output_tokens': stream ? 3 : 12,
       }),
     ]);
     expect((await points()).map(([name]) => name)).toContain('gen_ai.client.operation.time_to_first_chunk');

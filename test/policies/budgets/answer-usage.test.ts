@@ -44,6 +44,20 @@ it('[C-28] takes the last usage that it finds, in either API, and no broken one'
   ]);
 });
 
+it('[V-06] [C-28] takes counts in pieces together, and none of zeros behind them', () => {
+  const found = [
+    read(chunk({}, { usage: { prompt_tokens: 50 } }), chunk({}, { usage: { completion_tokens: 3 } })),
+    read(
+      chunk({}, { usage: { prompt_tokens: 50, completion_tokens: 3 } }),
+      chunk({}, { usage: { prompt_tokens: 0, completion_tokens: 0 } }),
+    ),
+  ].map(({ usage }) => [usage?.input_tokens, usage?.output_tokens]);
+  expect(found).toEqual([
+    [50, 3],
+    [50, 3],
+  ]);
+});
+
 it('[P-11] takes time in proportion to the answer, and no stack', async () => {
   const hostile = [
     (size: number) => `{"content":"${'x'.repeat(size)}"}`,

@@ -96,10 +96,49 @@ describe('arguments that are no deltas', () => {
   it.each([
     ['as the same text', text],
     ['with other blanks', JSON.stringify(JSON.parse(text), null, 2)],
+    ['as JSON of the text', JSON.stringify(text)],
+    ['as JSON of the text with other blanks', JSON.stringify(JSON.stringify(JSON.parse(text), null, 2))],
   ])('[V-19] come once more at the end: %s', (_, again) => {
     const deltas = [first(''), next(text.slice(0, 9)), next(text.slice(9))];
     for (const last of [next(again), [entry(0, 'a', 'one', again)], [entry(0, undefined, 'one', again)]])
       expect(whole(...deltas, last)).toEqual([{ id: 'a', name: 'one', arguments: text }]);
+  });
+
+  it.each([
+    ['in pieces', [text.slice(0, 9), text.slice(9)]],
+    ['at once', [text]],
+    ['that grow', [text.slice(0, 9), text]],
+    ['and once more', ['{}', text]],
+    ['and as JSON of the text', ['"{}"', text, JSON.stringify(text)]],
+  ])('[V-19] have an empty object in front of them: %s', (_, pieces) => {
+    for (const begun of [[first('{}')], [first(''), next('{}')], [first('{}'), next('')]])
+      expect(whole(...begun, ...pieces.map(next))).toEqual([{ id: 'a', name: 'one', arguments: text }]);
+  });
+
+  it('[V-19] are an empty object where nothing else follows, in its place', () => {
+    const none = { id: 'a', name: 'one', arguments: '{}' };
+    const other = { id: 'b', name: 'two', arguments: '{}' };
+    for (const end of [[], [next('')], [next('{}')], [next('"{}"')]])
+      expect(whole(first('{}'), ...end)).toEqual([none]);
+    expect(written(first('{}'), [entry(1, 'b', 'two', '{"y"')], [entry(1, undefined, undefined, ':2}')])).toEqual([
+      { call: 0, ...none, arguments: '' },
+      { call: 0, arguments: '{}' },
+      { call: 1, id: 'b', name: 'two', arguments: '{"y"' },
+      { call: 1, arguments: ':2}' },
+    ]);
+    for (const index of [0, 1, undefined])
+      expect(whole(first('{}'), [entry(index, 'b', 'two', '{}')])).toEqual([none, other]);
+    expect(whole([entry(0, '', 'one', '{}')], [entry(0, '', 'two', '{}')])).toEqual([
+      { ...none, id: '' },
+      { ...other, id: '' },
+    ]);
+  });
+
+  it('[V-19] keep a text that is an object in quotes, and one behind an empty object that is no object', () => {
+    const json = JSON.stringify({ code: text });
+    const at = json.indexOf('"{');
+    expect(whole(first(json.slice(0, at)), next(json.slice(at, -1)), next('}'))[0]?.arguments).toBe(json);
+    expect(whole(first('{}'), next('"{"'))[0]?.arguments).toBe('{}"{"');
   });
 
   it('[V-19] are two calls, if their ids say so', () => {
@@ -223,6 +262,95 @@ describe('toolCalls', () => {
     ['with an enormous index', [[entry(1e9, 'a', 'one', '{"x":1}')]], ONE],
     ['with nothing that can be read', [[null, 'call', 7]], []],
     ['without a name', [[entry(0, 'a', '', '{"x":1}')]], []],
+    [
+      'with the name again and another id on each piece',
+      [[entry(0, 'a', 'one', '{"x"')], [entry(0, 'a2', 'one', ':1')], [entry(0, 'a3', 'one', '}')]],
+      ONE,
+    ],
+    [
+      'with the name again and another id on each piece, without an index',
+      [[entry(undefined, 'a', 'one', '{"x"')], [entry(undefined, 'a2', 'one', ':1}')]],
+      ONE,
+    ],
+    [
+      'of the same name at index 0, of which only the last is whole',
+      [
+        [entry(0, 'a', 'one', '{"x":')],
+        [entry(0, 'b', 'one', '{"y":')],
+        [entry(0, 'c', 'one', '')],
+        [entry(0, undefined, undefined, '{"z":3}')],
+      ],
+      [
+        { id: 'a', name: 'one', arguments: '{"x":' },
+        { id: 'b', name: 'one', arguments: '{"y":' },
+        { id: 'c', name: 'one', arguments: '{"z":3}' },
+      ],
+    ],
+    [
+      'of the same name at index 0, without arguments',
+      [[entry(0, 'a', 'one', '')], [entry(0, 'b', 'one', '')]],
+      [
+        { id: 'a', name: 'one', arguments: '' },
+        { id: 'b', name: 'one', arguments: '' },
+      ],
+    ],
+    [
+      'whose other pieces have their id, and another index',
+      [
+        [entry(0, 'a', 'one', '')],
+        [entry(1, 'a', undefined, '{"x"')],
+        [entry(1, undefined, undefined, ':1}')],
+        [entry(1, 'b', 'two', '{"y":2}')],
+      ],
+      TWO,
+    ],
+    [
+      'of the same id and name, each with its index',
+      [[entry(0, 'a', 'one', '{"x":1}'), entry(1, 'a', 'one', '')], [entry(1, 'a', '', '{"x":2}')]],
+      [
+        { id: 'a', name: 'one', arguments: '{"x":1}' },
+        { id: 'a', name: 'one', arguments: '{"x":2}' },
+      ],
+    ],
+    [
+      'with indices as text, interleaved',
+      [
+        [
+          { ...entry(0, 'a', 'one', '{"x"'), index: '0' },
+          { ...entry(1, 'b', 'two', '{"y"'), index: '1' },
+        ],
+        [{ ...entry(0, undefined, undefined, ':1}'), index: '0' }],
+        [{ ...entry(1, undefined, undefined, ':2}'), index: '1' }],
+      ],
+      TWO,
+    ],
+    ['with an index that is no number', [[{ ...entry(0, 'a', 'one', '{"x":1}'), index: 'first' }]], ONE],
+    [
+      'all at index 0, interleaved, by the id on each piece',
+      [
+        [entry(0, 'a', 'one', '{"x"')],
+        [entry(0, 'b', 'two', '{"y"')],
+        [entry(0, 'a', undefined, ':')],
+        [entry(0, 'b', 'two', ':2}')],
+        [entry(0, 'a', 'one', '1}')],
+      ],
+      TWO,
+    ],
+    ...[undefined, 0].map((index): readonly [string, readonly (readonly unknown[])[], readonly Whole[]] => [
+      `without ids, their names in chunks of their own, at index ${index}`,
+      [
+        [entry(index, '', 'one', '')],
+        [entry(index, '', '', '{"x":1}')],
+        [entry(index, '', 'two', '')],
+        [entry(index, '', '', '{"y":2}')],
+      ],
+      TWO.map((call) => ({ ...call, id: '' })),
+    ]),
+    [
+      'of one id at one index, by their names',
+      [[entry(0, 'a', 'one', '{"x":1}')], [entry(0, 'a', 'two', '{"y":2}')]],
+      TWO.map((call) => ({ ...call, id: 'a' })),
+    ],
     ['with the name late', [[entry(0, 'a', '', '{"x"')], [entry(0, 'a', 'one', ':1}')]], ONE],
     [
       'named like a property of every object',

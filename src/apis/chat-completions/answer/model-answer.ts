@@ -7,7 +7,7 @@ import { ChatDecoder } from '../../../protocol/chat-completions/decoder.ts';
 import { ChunkMemo } from '../../../protocol/chat-completions/fast-path/chunk-memo.ts';
 import { jsonWeight } from '../../../protocol/chat-completions/own-fields.ts';
 import { customCallIn, rememberArguments } from '../../../protocol/chat-completions/tool-calls.ts';
-import { usageIn } from '../../../protocol/chat-completions/usage.ts';
+import { mergeUsage, usageIn } from '../../../protocol/chat-completions/usage.ts';
 import { ApiError, outputTooLarge } from '../../../protocol/errors.ts';
 import type { ModelEvent, RawChunk } from '../../../protocol/events.ts';
 import { type GrownText, grow } from '../../../protocol/grown-text.ts';
@@ -257,7 +257,8 @@ export class ModelAnswer {
 
   /** Records the content of a chunk. Throws `output_too_large`. */
   private noteChunk(chunk: JsonObject, choice: JsonObject | undefined, events: ModelEvent[]): void {
-    this.usage = usageIn(chunk) ?? this.usage;
+    const report = usageIn(chunk);
+    if (report) this.usage = mergeUsage(this.usage, report);
     // Some servers write an empty one before the end.
     const reason = choice?.finish_reason;
     if (typeof reason === 'string' && reason) this.finishReason = reason;

@@ -1,19 +1,19 @@
 /** Puts the arguments of one call together from the fragments of a stream, which are not always deltas. */
 import { isDeepStrictEqual } from 'node:util';
 import { type GrownText, grow, wholeText } from '../../grown-text.ts';
-import { objectIn } from '../../json/json-text.ts';
+import { jsonIn, objectIn } from '../../json/json-text.ts';
 import { ObjectEnd } from '../../json/object-end.ts';
 import { markedIn } from '../../json/whole-numbers.ts';
 import { isRecord } from '../../record.ts';
 
 /**
- * Some servers repeat all arguments so far in each fragment, others the whole call once more at its end; a piece that only looks like an earlier one, such as "00" after "100", is a piece. Only pieces that begin
+ * Some servers repeat all arguments so far in each fragment, others the whole call once more at its end, as it was or as JSON of the text, or send an empty object in front; a piece that only looks like an earlier one, such as "00" after "100", is a piece. Only pieces that begin
  * three objects within each other, all alike, are taken for repetitions.
  */
 export class ArgumentPieces {
   /** All arguments so far. */
   private readonly text: GrownText = { text: '', tail: '' };
-  /** A fragment that repeats them, or is an object within them; the next one shows which. */
+  /** A fragment that repeats them, or is an object within them, or an empty one in front of them; the next one shows which. */
   private held = '';
   /** Whether each fragment repeats all arguments so far. */
   private isCumulative = false;
@@ -53,16 +53,23 @@ export class ArgumentPieces {
 
   /** Whether the arguments are an object to its end. Each character is read once, and only if an upstream repeats names: most never do. */
   isWholeObject(): boolean {
+    if (this.length === 0) return this.held !== '';
     this.end ??= new ObjectEnd();
     this.end.take(wholeText(this.unread));
     this.unread = { text: '', tail: '' };
     return this.end.isReached();
   }
 
-  /** Whether the text is the same object as the arguments so far. */
+  /** Whether the arguments have begun an object that has not ended. */
+  isMidObject(): boolean {
+    return !this.isWholeObject() && this.end?.reading().phase === 'inside';
+  }
+
+  /** Whether the text, or the text that it is the JSON of, is the same object as the arguments so far. */
   isSameObject(text: string): boolean {
-    const value = markedIn(text);
-    return isRecord(value) && isDeepStrictEqual(markedIn(wholeText(this.text)), value);
+    const inner = text.startsWith('"') ? jsonIn(text) : text;
+    const value = typeof inner === 'string' ? markedIn(inner) : undefined;
+    return isRecord(value) && isDeepStrictEqual(markedIn(wholeText(this.text) || this.held), value);
   }
 
   private get length(): number {
@@ -76,21 +83,29 @@ export class ArgumentPieces {
 
   private newArguments(fragment: string): string {
     const { held, length } = this;
-    if (fragment === '' || length === 0) return fragment;
+    if (fragment === '') return '';
+    if (length === 0) {
+      if (held !== '' && this.isSameObject(fragment)) return '';
+      this.held = fragment === '{}' ? fragment : '';
+      if (this.held !== '') return '';
+      return OBJECT.test(fragment) ? fragment : held + fragment;
+    }
     if (held !== '') {
       this.held = '';
       this.isCumulative = continuesText(held, '', fragment);
       return this.isCumulative ? fragment.slice(length) : held + fragment;
     }
-    if (!OBJECT.test(fragment)) return fragment;
+    const isQuoted = fragment.startsWith('"{');
+    if (!isQuoted && !OBJECT.test(fragment)) return fragment;
     const { text, tail } = this.text;
-    if (continuesText(text, tail, fragment)) {
+    if (!isQuoted && continuesText(text, tail, fragment)) {
       // In front of a value it may be one that begins as the whole does.
       if (this.isCumulative || !BEFORE_VALUE.test(tail === '' ? text.slice(-64) : tail)) return fragment.slice(length);
       this.held = fragment;
       return '';
     }
-    return fragment.trimEnd().endsWith('}') && this.isWholeObject() && this.isSameObject(fragment) ? '' : fragment;
+    const isEnded = fragment.trimEnd().endsWith(isQuoted ? '}"' : '}');
+    return isEnded && this.isWholeObject() && this.isSameObject(fragment) ? '' : fragment;
   }
 }
 
