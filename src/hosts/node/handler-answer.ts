@@ -32,15 +32,16 @@ export class HandlerFailed extends Error {
 
 /**
  * Resolves when the head of the handler's answer is written. Rejects with `HandlerFailed`, whose cause is the error the
- * handler threw or passed to `next`, and with the reason of `stop`, which closes the response as a client would.
+ * handler threw or passed to `next`, with the reason of `stop`, which closes the response as a client would, and with the
+ * error of a response that the handler destroys before the head.
  */
-export function callHandler(
+export async function callHandler(
   handler: AnyNodeHandler,
   req: IncomingMessage,
   res: ServerResponse,
   stop: Stop,
 ): Promise<HandlerAnswer> {
-  if (stop.aborted) return Promise.reject(stop.reason);
+  if (stop.aborted) throw stop.reason;
   // Each piece waits for a later tick: a handler that only writes needs backpressure before it has written everything.
   const body = new PassThrough({ transform: (bytes, _, done) => process.nextTick(done, null, bytes) });
   const { response, head } = captureAnswer(req, res, body);
@@ -63,9 +64,14 @@ export function callHandler(
     stop.running = { stopped };
     body.once('close', () => {
       stop.running = undefined;
+      // As a proxy does whose server has broken the connection.
+      if (!body.writableFinished) reject(body.errored);
     });
   });
-  return Promise.race([head, failed]);
+  const answer = await Promise.race([head, failed]);
+  // Where it broke together with the head, its reader would come too late for the error.
+  if (body.errored) throw body.errored;
+  return answer;
 }
 
 /** A response like the client's own, with the framework's additions, that writes into `body`. */
