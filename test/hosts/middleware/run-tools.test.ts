@@ -347,6 +347,63 @@ describe('runTools', () => {
     expect(seen).toBe('mine');
   });
 
+  it.each([false, true])(
+    '[X-01] shows the handler what middlewares in front have put on the response (streamed: %s)',
+    async (stream) => {
+      const mark = Symbol('of the host');
+      type Marked = express.Response & {
+        log?: object;
+        [mark]?: string;
+        fail?: (this: Marked, text: string) => unknown;
+      };
+      const log = { info() {} };
+      const seen: unknown[] = [];
+      const handler = (req: express.Request, res: Marked) => {
+        const { log: handlerLog, [mark]: marked, fail } = res;
+        seen.push([handlerLog === log, marked, typeof fail, res.getHeader('x-front'), res.getHeader('set-cookie')]);
+        seen.push('__onFinished' in res);
+        res.vary('accept').cookie('b', '2').set('link', '<b>');
+        const calls = (req.body as { messages: readonly unknown[] }).messages.length === 1;
+        if (stream) return res.type('text/event-stream').send(calls ? toolCallStream([LOOK]) : helloStream);
+        return calls ? res.json(JSON.parse(callsJson(LOOK))) : res.fail?.(hello);
+      };
+      const app = express().use((_req, res: Marked, next) => {
+        Object.assign(res, { log, [mark]: 'mine', __onFinished: {} });
+        res.fail = function fail(text) {
+          return this.type('json').send(text);
+        };
+        res.set('x-front', '1').vary('origin').append('link', ['<a>', '<c>']).cookie('a', '1');
+        next();
+      });
+      app.post(
+        '/chat/completions',
+        runTools({ tools, store: memoryStore(), handler: handler as express.RequestHandler }) as express.RequestHandler,
+      );
+      const { url, close } = await listening(app);
+      const body = JSON.stringify({ ...CHAT, stream });
+      const answer = await fetch(`${url}/chat/completions`, { method: 'POST', headers: JSON_TYPE, body });
+      const { headers } = answer;
+      const reported = (await reportedIn(answer)) as JsonObject;
+      await close();
+      const shown = [[true, 'mine', 'function', '1', 'a=1; Path=/'], false];
+      expect({
+        content: reported.content,
+        seen,
+        front: headers.get('x-front'),
+        cookies: headers.getSetCookie(),
+        vary: headers.get('vary'),
+        link: headers.get('link'),
+      }).toEqual({
+        content: 'Hello',
+        seen: [...shown, ...shown],
+        front: '1',
+        cookies: ['a=1; Path=/', 'b=2; Path=/'],
+        vary: 'origin, accept',
+        link: '<b>',
+      });
+    },
+  );
+
   it('[X-01] reads what Express answers by json, send and status, with the app’s own locals', async () => {
     const ways: readonly ((res: express.Response) => unknown)[] = [
       (res) => res.json(JSON.parse(hello)),
