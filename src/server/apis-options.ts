@@ -1,8 +1,10 @@
 /** The options of all APIs together, and their checks. */
 import type { Api } from '../apis/endpoint/api.ts';
 import type { FileStore } from '../ports/files/file-store.ts';
+import type { GuardOptions } from '../ports/guard.ts';
 import type { Hooks } from '../ports/hooks.ts';
 import { isFunction, type OptionCheck, withMethods } from '../ports/host/options-check.ts';
+import type { ToolProvider } from '../ports/tool-provider.ts';
 import { isRecord } from '../protocol/record.ts';
 import { coreChecks } from './options/option-checks.ts';
 import type { AnyCoreOptions, CoreOptions } from './options/options.ts';
@@ -17,6 +19,15 @@ export interface ObservingInspector {
 
 /** The options of all APIs together: those of a router, and what else there is to serve. */
 export interface ApisOptions<Req = unknown> extends CoreOptions<Req> {
+  /** Tools that the server runs itself, for every request or by request. Default: none. */
+  // Providers and guards for any request would make `unknown` of the request that the host's own functions receive.
+  readonly tools?:
+    | ToolProvider<NoInfer<Req>>
+    | readonly ToolProvider<NoInfer<Req>>[]
+    | ((request: Req) => readonly ToolProvider<NoInfer<Req>>[])
+    | undefined;
+  /** What may go in and come out: guards such as `pii()`, for each direction. Default: none. */
+  readonly guards?: GuardOptions<NoInfer<Req>> | undefined;
   /**
    * The APIs besides those of models, such as `filesApi({ files })` and `vectorStores.api`. Their `files` are those of the
    * option `files`, too. Default: none.

@@ -19,7 +19,7 @@ export interface HandlerChat {
   chat(body: Readonly<Record<string, unknown>>, call: UpstreamCall): AsyncIterable<ChatBatch>;
   /** Whether the head of its first answer has come. */
   readonly hasAnswered: boolean;
-  /** The headers of its first answer, except those that describe its bytes. */
+  /** The headers of its first answer, except those that describe its bytes, and those that the response had before. */
   readonly headers: Readonly<Record<string, string>>;
   /** The error it threw, or passed to `next`. */
   readonly failure: HandlerFailed | undefined;
@@ -37,10 +37,17 @@ export function handlerChat(handler: AnyNodeHandler, req: NodeRequest, res: Serv
   let refusal: Reply | undefined;
   let failure: HandlerFailed | undefined;
   const restore = requestRestorer(req);
+  // Now: later they are those of this package's own answer.
+  const earlierHeaders = Object.fromEntries(
+    Object.entries(res.getHeaders()).filter(
+      ([name]) => name === 'set-cookie' || !(NOT_PASSED.test(name) || name.startsWith(':')),
+    ),
+  );
+  const earlierCookies = new Set([earlierHeaders['set-cookie'] ?? []].flat().map(String));
 
   const client: HttpClient = {
     async send({ stop }) {
-      const answer = await callHandler(handler, req, res, stop).catch((error: unknown) => {
+      const answer = await callHandler(handler, req, res, stop, earlierHeaders).catch((error: unknown) => {
         if (error instanceof HandlerFailed) failure = error;
         throw error;
       });
@@ -48,13 +55,13 @@ export function handlerChat(handler: AnyNodeHandler, req: NodeRequest, res: Serv
       const isFirst = headers === undefined;
       headers ??= Object.fromEntries(
         Object.entries(answer.headers)
-          .filter(([name, value]) => value !== undefined && !NOT_PASSED.test(name))
+          .filter(([name, value]) => value !== undefined && value !== earlierHeaders[name] && !NOT_PASSED.test(name))
           .map(([name, value]) => [name, [value].flat().join(', ')]),
       );
       // Where the stream was opened before the handler answered, its cookies come too late.
       if (isFirst && !res.headersSent)
-        for (const cookie of [answer.headers['set-cookie'] ?? []].flat())
-          res.appendHeader('set-cookie', String(cookie));
+        for (const cookie of [answer.headers['set-cookie'] ?? []].flat().map(String))
+          if (!earlierCookies.has(cookie)) res.appendHeader('set-cookie', cookie);
       const body = streamBytes(answer.body);
       if (answer.status >= 200 && answer.status < 300) {
         return { status: answer.status, headers: { 'content-type': contentType }, body };

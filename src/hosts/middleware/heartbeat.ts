@@ -21,7 +21,7 @@ import { DONE_FRAME, HEARTBEAT_FRAME, numberedFrame } from '../../streams/sse-fr
 import { EarlyAnswer, type OtherAnswer } from '../node/early-answer.ts';
 import { isEventStream, type Layer, onHead } from '../node/event-stream.ts';
 import { eventTail } from '../node/event-tail.ts';
-import { type NodeRequest, setTurnContext, turnContext } from '../node/node-request.ts';
+import { type NodeRequest, onClose, setTurnContext, turnContext } from '../node/node-request.ts';
 import { type ApiName, detectApi, isMessagesPath } from './api.ts';
 import { type NodeMiddleware, originalUrl } from './as-middleware.ts';
 
@@ -91,7 +91,7 @@ function openWhenSilent(
     timer = setInterval(() => early.fill(frame), intervalMs).unref();
   }, openAfterMs).unref();
   const stop = () => clearTimeout(timer);
-  res.once('close', stop);
+  onClose(res, stop);
   return stop;
 }
 
@@ -130,5 +130,5 @@ function startHeartbeat(res: ServerResponse, layer: Layer, { intervalMs, style }
     clearInterval(timer);
     return end(...(args as unknown as Parameters<typeof end>));
   } as typeof end;
-  res.once('close', () => clearInterval(timer));
+  onClose(res, () => clearInterval(timer));
 }

@@ -31,19 +31,21 @@ export class HandlerFailed extends Error {
 }
 
 /**
- * Resolves when the head of the handler's answer is written. Rejects with `HandlerFailed`, whose cause is the error the
- * handler threw or passed to `next`, and with the reason of `stop`, which closes the response as a client would.
+ * Calls it with a response that has the `headers` already. Resolves when the head of the handler's answer is written. Rejects with `HandlerFailed`, whose cause is the error the
+ * handler threw or passed to `next`, with the reason of `stop`, which closes the response as a client would, and with the
+ * error of a response that the handler destroys before the head.
  */
-export function callHandler(
+export async function callHandler(
   handler: AnyNodeHandler,
   req: IncomingMessage,
   res: ServerResponse,
   stop: Stop,
+  headers: OutgoingHttpHeaders = {},
 ): Promise<HandlerAnswer> {
-  if (stop.aborted) return Promise.reject(stop.reason);
+  if (stop.aborted) throw stop.reason;
   // Each piece waits for a later tick: a handler that only writes needs backpressure before it has written everything.
   const body = new PassThrough({ transform: (bytes, _, done) => process.nextTick(done, null, bytes) });
-  const { response, head } = captureAnswer(req, res, body);
+  const { response, head } = captureAnswer(req, res, body, headers);
   const failed = new Promise<never>((_, reject) => {
     const fail = (error: unknown) => {
       const failure = new HandlerFailed('The handler failed.', { cause: error });
@@ -63,17 +65,31 @@ export function callHandler(
     stop.running = { stopped };
     body.once('close', () => {
       stop.running = undefined;
+      // As a proxy does whose server has broken the connection.
+      if (!body.writableFinished) reject(body.errored);
     });
   });
-  return Promise.race([head, failed]);
+  const answer = await Promise.race([head, failed]);
+  // Where it broke together with the head, its reader would come too late for the error.
+  if (body.errored) throw body.errored;
+  return answer;
 }
 
+/** Where the package on-finished keeps who waits for the end of the client's response, which is a later one. */
+const LISTENERS_OF_END = '__onFinished';
+
 /** A response like the client's own, with the framework's additions, that writes into `body`. */
-function captureAnswer(req: IncomingMessage, res: ServerResponse, body: PassThrough) {
+function captureAnswer(req: IncomingMessage, res: ServerResponse, body: PassThrough, headers: OutgoingHttpHeaders) {
   // The methods of an HTTP/2 response ask for its stream, which is the client's.
   const methods = res instanceof ServerResponse ? Object.getPrototypeOf(res) : ServerResponse.prototype;
   const response: ServerResponse = Object.setPrototypeOf(new ServerResponse(req), methods);
   Object.assign(response, { req, locals: innerLocals(res), socket: req.socket });
+  // What earlier middlewares have put on it, such as a logger; not what they put in the place of a method, which writes to the client.
+  for (const key of Reflect.ownKeys(res))
+    if (!(key in response) && key !== LISTENERS_OF_END)
+      Object.defineProperty(response, key, { ...Object.getOwnPropertyDescriptor(res, key), configurable: true });
+  // The cast: a header that is set has a value.
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value as string);
   Object.defineProperty(response, 'writableFinished', { get: () => body.writableFinished });
   const { writeHead } = response;
   // As with a socket, in a later turn: in the same turn the writer would never let a reader run.

@@ -70,6 +70,8 @@ export function shareOfNode(req: NodeRequest, scope?: ScopeOf<never>): string {
 export interface Remembered {
   /** Aborted when nobody waits for the answer any more; undefined once this package ends the answer itself. */
   left?: AbortController | undefined;
+  /** What is called when the response is closed. One that is written for another handler has the request, too, and listeners of its own. */
+  closing?: { readonly res: ServerResponse; readonly listeners: (() => void)[] };
   /** Of a body that was read here. */
   bodySize?: BodySize;
 }
@@ -100,6 +102,19 @@ export function isClosed(res: ServerResponse & { readonly stream?: { readonly de
 }
 
 /**
+ * Calls the listener when the response is closed. All of this package's share one listener of the response: a pipeline of the
+ * host's handler adds seven, and Node warns of more than ten.
+ */
+export function onClose(res: ServerResponse, listener: () => void, facts = remember(res.req)): void {
+  if (facts.closing?.res === res) return void facts.closing.listeners.push(listener);
+  const listeners = [listener];
+  facts.closing = { res, listeners };
+  res.once('close', () => {
+    for (const each of listeners) each();
+  });
+}
+
+/**
  * Aborted when nobody waits for the answer any more; all users share one listener. Who answers without others has `facts` of its own, instead of
  * those on the request.
  */
@@ -114,7 +129,7 @@ export function departureController(res: ServerResponse, facts = remember(res.re
   // The client may have left while its body was decompressed, or during the host's look-ups.
   if (isClosed(res)) close();
   else {
-    res.once('close', close);
+    onClose(res, close, facts);
     closeWithConnection(res);
   }
   return left;

@@ -1,6 +1,5 @@
 /** The budget as a middleware in front of any handler: it reads the usage in the handler's own answer. */
 import type { ServerResponse } from 'node:http';
-import { finished } from 'node:stream';
 import { CallMeter } from '../../engine/metering/call-meter.ts';
 import {
   answerClientError,
@@ -12,7 +11,9 @@ import { watchAnswer } from '../../hosts/node/answer-watch.ts';
 import { type AnswerHead, chunkToBytes, type Layer, onHead } from '../../hosts/node/event-stream.ts';
 import { requestBody } from '../../hosts/node/node-body.ts';
 import {
+  isClosed,
   type NodeRequest,
+  onClose,
   type ScopeOf,
   setTurnContext,
   toEndpointRequest,
@@ -77,11 +78,22 @@ async function beginTurn(
   const turn = await budget.admit(limitScope(request.scope), onlyIfModel);
   const context = turnContext(res);
   const budgets = (context.budgets ?? new Map<Budget, BudgetedTurn>()).set(budget, turn);
-  let pendingCount: () => Promise<void> | undefined = () => undefined;
-  finished(res, () => {
+  let charge: (isComplete: boolean) => Promise<void> | undefined = () => undefined;
+  let hasEnded = false;
+  const end = () => {
+    if (hasEnded) return;
+    hasEnded = true;
+    const pendingCount = charge(res.writableFinished);
     // A router of this package ends the turn itself, which may go on in the background.
-    if (budgets.has(budget)) setImmediate(() => void Promise.resolve(pendingCount()).then(() => turn.end?.()));
-  });
+    if (budgets.has(budget)) setImmediate(() => void Promise.resolve(pendingCount).then(() => turn.end?.()));
+  };
+  // The client may have left while the budget was asked.
+  if (isClosed(res)) end();
+  else {
+    onClose(res, end);
+    // Adapters of platforms make responses that are never closed.
+    res.once('finish', end);
+  }
   // After the check, so that the body of a refused request is not read.
   const body = await requestBody(req, DEFAULT_LIMITS, scope);
   if (!res.headersSent) for (const [name, value] of Object.entries(turn.headers)) res.setHeader(name, value);
@@ -93,7 +105,7 @@ async function beginTurn(
   const meter = new CallMeter(turn, countTokens, { model, input });
   const isKnown = requestApi(req, body, { api: undefined }) !== undefined;
   // A router of this package with the same budget counts each of its model calls itself.
-  pendingCount = chargeAnswer(res, meter, { isKnown, onlyIfModel, isOurs: () => budgets.has(budget) });
+  charge = chargeAnswer(res, meter, { isKnown, onlyIfModel, isOurs: () => budgets.has(budget) });
 }
 
 /** Whether the request is one of the two APIs', whether only a model's answer counts, and whether the turn is counted here. */
@@ -103,12 +115,12 @@ interface Counting {
   readonly isOurs: () => boolean;
 }
 
-/** Returns what shows whether an estimate is still to be counted, once the answer is over. */
+/** Returns what ends the count once the answer is over, and shows whether an estimate is still to be counted. */
 function chargeAnswer(
   res: ServerResponse,
   meter: CallMeter,
   { isKnown, onlyIfModel, isOurs }: Counting,
-): () => Promise<void> | undefined {
+): (isComplete: boolean) => Promise<void> | undefined {
   let reader: ReturnType<typeof readAnswer> | undefined;
   let isOver = false;
   let pendingCount: Promise<void> | undefined;
@@ -125,8 +137,10 @@ function chargeAnswer(
     if (head.status >= 300) isOver = true;
     else reader = readAnswer(head, layer, meter, () => finish(true));
   });
-  res.once('close', () => finish(res.writableFinished));
-  return () => pendingCount;
+  return (isComplete) => {
+    finish(isComplete);
+    return pendingCount;
+  };
 }
 
 /** Reads what is written into the layer from now on, and passes it on. */

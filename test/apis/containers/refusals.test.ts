@@ -238,7 +238,7 @@ describe('the containers of a runtime', () => {
     const runtime = javascriptRuntime();
     const made = containers({ runtime, quota: { containers: 1 } });
     const tools = codeInterpreter({ runtime });
-    const api = openResponses({ tools, apis: [containersApi({ runtime })], logger: false });
+    const api = openResponses<Request>({ tools, apis: [containersApi({ runtime })], logger: false });
     const request = { method: 'POST', headers: { authorization: 'Bearer a', 'content-type': 'application/json' } };
     const statuses = [];
     for (const name of ['a', 'b'])

@@ -347,6 +347,63 @@ describe('runTools', () => {
     expect(seen).toBe('mine');
   });
 
+  it.each([false, true])(
+    '[X-01] shows the handler what middlewares in front have put on the response (streamed: %s)',
+    async (stream) => {
+      const mark = Symbol('of the host');
+      type Marked = express.Response & {
+        log?: object;
+        [mark]?: string;
+        fail?: (this: Marked, text: string) => unknown;
+      };
+      const log = { info() {} };
+      const seen: unknown[] = [];
+      const handler = (req: express.Request, res: Marked) => {
+        const { log: handlerLog, [mark]: marked, fail } = res;
+        seen.push([handlerLog === log, marked, typeof fail, res.getHeader('x-front'), res.getHeader('set-cookie')]);
+        seen.push('__onFinished' in res);
+        res.vary('accept').cookie('b', '2').set('link', '<b>');
+        const calls = (req.body as { messages: readonly unknown[] }).messages.length === 1;
+        if (stream) return res.type('text/event-stream').send(calls ? toolCallStream([LOOK]) : helloStream);
+        return calls ? res.json(JSON.parse(callsJson(LOOK))) : res.fail?.(hello);
+      };
+      const app = express().use((_req, res: Marked, next) => {
+        Object.assign(res, { log, [mark]: 'mine', __onFinished: {} });
+        res.fail = function fail(text) {
+          return this.type('json').send(text);
+        };
+        res.set('x-front', '1').vary('origin').append('link', ['<a>', '<c>']).cookie('a', '1');
+        next();
+      });
+      app.post(
+        '/chat/completions',
+        runTools({ tools, store: memoryStore(), handler: handler as express.RequestHandler }) as express.RequestHandler,
+      );
+      const { url, close } = await listening(app);
+      const body = JSON.stringify({ ...CHAT, stream });
+      const answer = await fetch(`${url}/chat/completions`, { method: 'POST', headers: JSON_TYPE, body });
+      const { headers } = answer;
+      const reported = (await reportedIn(answer)) as JsonObject;
+      await close();
+      const shown = [[true, 'mine', 'function', '1', 'a=1; Path=/'], false];
+      expect({
+        content: reported.content,
+        seen,
+        front: headers.get('x-front'),
+        cookies: headers.getSetCookie(),
+        vary: headers.get('vary'),
+        link: headers.get('link'),
+      }).toEqual({
+        content: 'Hello',
+        seen: [...shown, ...shown],
+        front: '1',
+        cookies: ['a=1; Path=/', 'b=2; Path=/'],
+        vary: 'origin, accept',
+        link: '<b>',
+      });
+    },
+  );
+
   it('[X-01] reads what Express answers by json, send and status, with the app’s own locals', async () => {
     const ways: readonly ((res: express.Response) => unknown)[] = [
       (res) => res.json(JSON.parse(hello)),
@@ -458,6 +515,10 @@ describe('runTools', () => {
 
   const breaks: Readonly<Record<string, Answer>> = {
     'destroys its response': (res) => res.writeHead(200, SSE).write('data: ', () => res.destroy()),
+    'destroys its response behind the head': (res) => res.writeHead(200, SSE).destroy(),
+    'destroys its compressed response behind the head': (res) =>
+      res.writeHead(200, { ...SSE, 'content-encoding': 'gzip' }).destroy(),
+    'destroys its refusal behind the head': (res) => res.writeHead(401, JSON_TYPE).destroy(),
     'throws in the middle of its answer': async (res) => {
       res.writeHead(200, SSE).write('data: ');
       throw broken;
@@ -465,6 +526,59 @@ describe('runTools', () => {
     'says it is gzip and it is not': (res) => res.writeHead(200, { ...SSE, 'content-encoding': 'gzip' }).end('plain'),
     'is no chat completion': (res) => res.writeHead(200, { 'content-type': 'text/html' }).end('<html>'),
   };
+  /** It breaks before it has answered, as the connection to a model server does. */
+  const brokenSource = () =>
+    new Readable({
+      read() {
+        setImmediate(() => this.destroy(broken));
+      },
+    });
+  const headless: Readonly<Record<string, Answer>> = {
+    'destroys its response at once': (res) => void res.destroy(),
+    'destroys its response with an error of its own': (res) => void res.destroy(broken),
+    'destroys its response later': (res) => void setImmediate(() => res.destroy()),
+    'pipes a source that breaks': (res) => void pipeline(brokenSource(), res).catch(() => {}),
+    'writes behind the end of its response': (res) => {
+      res.once('close', () => void res.writeHead(200, JSON_TYPE).end(hello));
+      res.destroy();
+    },
+  };
+  for (const [name, answer] of Object.entries(headless))
+    it(`[P-09] answers 502, or in the stream that has begun, where the handler ${name} without a head`, async () => {
+      const { handler, requested: bodies } = handlerOf(
+        answer,
+        answer,
+        sends(callsJson(LOOK)),
+        answer,
+        sends(toolCallStream([LOOK])),
+        answer,
+      );
+      const middleware = runTools({ tools, store: memoryStore(), handler });
+      await withHost([middleware as Step], async ({ post, errors }) => {
+        const answers: (readonly [number, string])[] = [];
+        for (const [at, stream] of [false, true, false, true].entries()) {
+          const { status, text } = await post({ ...CHAT, stream }).then(async (response) => ({
+            status: response.status,
+            text: await response.text(),
+          }));
+          const [error] = /\{"error":.*\}/.exec(text) ?? [];
+          answers.push([status, JSON.parse(String(error)).error.code]);
+          expect(bodies).toHaveLength([1, 2, 4, 6][at] ?? 0);
+        }
+        const truncated = 'upstream_truncated';
+        expect(answers).toEqual([
+          [502, truncated],
+          [502, truncated],
+          [502, truncated],
+          [200, truncated],
+        ]);
+        expect([errors, (await middleware.status()).responses]).toEqual([
+          [],
+          { inFlight: 0, background: 0, waiting: 0 },
+        ]);
+      });
+    });
+
   for (const [name, answer] of Object.entries(breaks))
     it(`[P-09] answers 502 where the handler ${name}`, async () => {
       const { reported } = await requested([answer]);

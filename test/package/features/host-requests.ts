@@ -23,6 +23,8 @@ import {
   validateMessages,
 } from 'express-open-responses';
 import { openResponses as openWithoutExpress } from 'express-open-responses/core';
+import { pii } from 'express-open-responses/guards';
+import { mcpTools } from 'express-open-responses/mcp';
 import { attachResponsesWebSocket } from 'express-open-responses/websocket';
 
 interface User {
@@ -125,6 +127,28 @@ attachResponsesWebSocket(app.listen(0), whole, {
   authorize: ({ headers }) => (headers.authorization ? { scope: headers.authorization } : false),
 });
 export const plain = openResponses({ scope: (req) => req.get('x-user') ?? '' });
+export const withTools = openResponses({ tools: none, scope: (req) => req.get('x-user') ?? '' });
+export const withListedTools = openResponses({ tools: [none].flat(), scope: (req) => req.get('x-user') ?? '' });
+export const withServers = openResponses({ tools: mcpTools(), scope: (req) => req.get('x-user') ?? '' });
+export const withFunctions = openResponses({
+  tools: functionTools({ now: { execute: () => Date.now() } }),
+  approval: ({ request }) => request.via === 'websocket',
+  scope: (req) => req.get('x-user') ?? '',
+});
+export const withChosenTools = openResponses({
+  tools: ({ headers }) => (headers['x-user'] ? [mcpTools()] : none),
+  scope: (req) => req.get('x-user') ?? '',
+});
+export const withToolsAtOnce = openResponses({ tools: () => [mcpTools()], scope: (req) => req.get('x-user') ?? '' });
+const guards = { input: [pii()] };
+export const withGuards = openResponses({ tools: none, guards, scope: (req) => req.get('x-user') ?? '' });
+export const withToolsOfUsers = openResponses({
+  tools: orders,
+  scope: (req: UserRequest) => req.user.id,
+});
+export const withoutScope = openResponses({
+  tools: (request: AnyRequest<UserRequest>) => (request.via === 'http' && request.user.id ? none : []),
+});
 export const restored = (request: AnyRequest<HostRequest>): unknown =>
   request.via === 'restored' ? request.body : request.url;
 
@@ -133,10 +157,24 @@ export const web = openWithoutExpress({
   scope: (request) => request.headers.get('x-user') ?? '',
   tools: (request) => (request.via === 'http' && request.headers.get('x-user') ? none : []),
 }).fetch;
+export const webWithAnyTools = openWithoutExpress({
+  tools: none,
+  guards: { input: [pii()] },
+  scope: (request) => request.headers.get('x-user') ?? '',
+}).fetch;
+export const webWithTools = openWithoutExpress({
+  tools: mcpTools(),
+  scope: (request) => request.headers.get('x-user') ?? '',
+}).fetch;
+export const webWithChosenTools = openWithoutExpress({
+  tools: (request) => (request.via === 'http' && request.headers.get('x-user') ? [mcpTools()] : none),
+  scope: (request) => request.headers.get('x-user') ?? '',
+}).fetch;
 class TenantRequest extends globalThis.Request {
   readonly tenant = 'a';
 }
 export const tenants = openWithoutExpress({ scope: (request: TenantRequest) => request.tenant }).fetch;
+export const tenantsWithTools = openWithoutExpress({ tools: none, scope: (request: TenantRequest) => request.tenant });
 export const api = openWithoutExpress<{ readonly state: User }>({
   scope: ({ state }) => state.id,
   tools: (context) => (context.via === 'http' && context.state.id ? none : []),
@@ -150,6 +188,8 @@ attachResponsesWebSocket(
 // What must not pass: a property that the request does not have.
 // @ts-expect-error: Express' request has no such property.
 responsesRouter({ scope: (req) => req.tenant });
+// @ts-expect-error: nor has it where there are tools for any request.
+openResponses({ tools: none, scope: (req) => req.tenant });
 // @ts-expect-error: nor has the type that the host names.
 responsesRouter<UserRequest>({ tools: (req) => (req.tenant ? none : []) });
 // @ts-expect-error: it is another request than the one of the tenant.
