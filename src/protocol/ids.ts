@@ -148,7 +148,18 @@ export function responseIdOfItem(itemId: string): string | undefined {
   return seed === undefined ? undefined : responseId(seed);
 }
 
+/** How an id begins that names its kind, such as `chatcmpl-`. */
+const KIND = /^[a-z]{1,16}[-_]/;
+const MIN_UNIQUE_LENGTH = 16;
+
+/** Whether a model server's id is long enough to be one answer's alone. Ollama's are random numbers below a thousand. */
+export function isUniqueId(id: string): boolean {
+  const letters = id.replace(KIND, '').replaceAll(/[^a-zA-Z0-9]/g, '');
+  return letters.length >= MIN_UNIQUE_LENGTH;
+}
+
 const OBJECT_PREFIXES = {
+  chat: 'chatcmpl-',
   file: 'file-',
   upload: 'upload_',
   part: 'part_',

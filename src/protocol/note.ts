@@ -22,7 +22,8 @@ export interface Note {
     | 'server_replaced'
     | 'taken_over'
     | 'conversation_gone'
-    | 'chat_unstored';
+    | 'chat_unstored'
+    | 'id_repeated';
   /** What was left out, in one English sentence. */
   readonly message: string;
 }

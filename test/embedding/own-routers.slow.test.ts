@@ -174,7 +174,7 @@ describe('in front of chatCompletionsRouter', () => {
       ]);
       const path = `${app.url}/v1/chat/completions`;
       const first = await post(path, { model: 'm', messages: [user], stream });
-      const id = 'chatcmpl-fake';
+      const [, id] = /"id":"([^"]+)"/.exec(first.text) ?? [];
       await post(path, { model: 'm', messages: [{ role: 'user', content: 'On.' }], stream, previous_response_id: id });
       await app.close();
       const { messages, tools: offered } = JSON.parse(bytesRequested(fake).at(-1) ?? '{}');

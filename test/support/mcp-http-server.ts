@@ -50,8 +50,10 @@ export interface McpHttpServer {
   refuseWith: { readonly status: number; readonly body: string } | undefined;
   /** Never answers these requests. */
   ignoreWhere: (request: SeenRequest) => boolean;
-  /** Answers these requests with 401, and with the challenge if there is one. */
+  /** Answers these requests with the status of a refusal, and with the challenge if there is one. */
   refuseWhere: (request: SeenRequest) => boolean;
+  /** 401 by default. */
+  refusal: number;
   challenge: string | undefined;
   /** Drops all sessions, as after a restart. */
   forgetSessions(): void;
@@ -112,7 +114,9 @@ export async function startMcpServer(options: McpHttpOptions = {}): Promise<McpH
     events.emit('request', method);
     if (result.ignoreWhere({ method, url, headers })) return;
     if (result.refuseWhere({ method, url, headers }))
-      return void response.writeHead(401, result.challenge ? { 'www-authenticate': result.challenge } : {}).end();
+      return void response
+        .writeHead(result.refusal, result.challenge ? { 'www-authenticate': result.challenge } : {})
+        .end();
     if (result.refuseWith) return void response.writeHead(result.refuseWith.status).end(result.refuseWith.body);
     void (url.startsWith('/sse') ? sse(request, response) : streamable(request, response));
   };
@@ -149,6 +153,7 @@ export async function startMcpServer(options: McpHttpOptions = {}): Promise<McpH
     refuseWith: undefined,
     ignoreWhere: () => false,
     refuseWhere: () => false,
+    refusal: 401,
     challenge: undefined,
     forgetSessions: () => sessions.clear(),
     cut,

@@ -64,7 +64,7 @@ export async function prepareChat(
     request,
     body,
     completion: newCompletion({ wantsUsage: wantsUsage(checked) || !isCounted, isLegacy: isLegacy(checked) }),
-    send: chatSender(settings, request.requestId, guards),
+    send: chatSender(settings, request.requestId, { guards, isStored: isStored || sent.context?.recorded === true }),
     call: { signal, headers: passedHeaders(request), limits, note: noteReporter(request, settings), onAttempt },
     limits,
     callRules,

@@ -19,6 +19,7 @@ import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { loadChain } from './load-chain.ts';
+import { findRepeatedId } from './repeated-ids.ts';
 
 /** Maximum history of one request. */
 type HistoryLimits = Pick<Limits, 'historyTurns' | 'historyBytes'>;
@@ -62,6 +63,11 @@ async function loadTurns(
   const chain = await fromStore(() => load().catch(bytesRefusal(historyBytes, param)));
   const [previous] = chain;
   if (!previous || isUnstored(previous)) throw refusal('not found');
+  const repeated = findRepeatedId(chain);
+  if (repeated !== undefined) {
+    const why = `cannot be continued: the model server has given the id ${quoteId(repeated)} to several answers`;
+    throw refusal(why);
+  }
   // Its turn is not whole: calls in it may have no results. Clients know the code, and send the conversation itself.
   if (hasFailed(previous)) throw refusal(`cannot be continued, since its status is '${previous.resource.status}'`);
   if (isRunning(previous)) {

@@ -179,6 +179,6 @@ export async function extendConversation(
 
 /** The resource of a stored turn, without what is stored for its next turn only. */
 export function wholeResource({ resource, output }: StoredResponse): JsonObject {
-  const { requested: _, logged: __, ...shown } = resource;
+  const { requested: _, logged: __, repeated: ___, ...shown } = resource;
   return { ...shown, output };
 }

@@ -3,16 +3,19 @@ import type { ServerResponse } from 'node:http';
 import { completionReader } from '../../apis/chat-completions/request/record.ts';
 import type { AnswerReader } from '../../apis/endpoint/answer-reader.ts';
 import { responseReader } from '../../apis/responses/record.ts';
+import { putForeignTurn } from '../../engine/history/repeated-ids.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { notify, reportInfo } from '../../ports/hooks.ts';
-import { fromStore, type StoredResponse } from '../../ports/store.ts';
+import { OneAtATime } from '../../ports/queues/one-at-a-time.ts';
+import { type StoredResponse, storeKey } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
+import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { watchAnswer } from '../node/answer-watch.ts';
 import { type AnswerHead, type Layer, onHead } from '../node/event-stream.ts';
 import { holdEnd } from '../node/held-answer.ts';
 import { requestBody } from '../node/node-body.ts';
-import { type NodeRequest, toEndpointRequest, turnContext } from '../node/node-request.ts';
+import { type NodeRequest, setTurnContext, toEndpointRequest, turnContext } from '../node/node-request.ts';
 import type { ApiName } from './api.ts';
 import { answerClientError, type HostMiddleware, requestApi } from './as-middleware.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
@@ -35,15 +38,21 @@ export function recordTurn<Req extends NodeRequest = NodeRequest>(
   options: MiddlewareOptions<Req> = {},
 ): HostMiddleware<Req> {
   const settings = middlewareSettings('recordTurn', options);
+  const writes = new OneAtATime();
   return function recordTurnMiddleware(req, res, next) {
     readRecordedRequest(req, res, settings).then(
       (request) => {
-        if (request) onHead(res, (head, layer) => watchTurn(head, layer, request, res, settings));
+        if (request) onHead(res, (head, layer) => watchTurn(head, layer, request, res, { ...settings, writes }));
         next();
       },
       (error) => answerClientError(error, req, res, next, settings),
     );
   };
+}
+
+interface RecordSettings extends MiddlewareSettings {
+  /** Of two turns with one id the second must find the first. */
+  readonly writes: OneAtATime;
 }
 
 /** A request whose turn is recorded. */
@@ -65,7 +74,9 @@ async function readRecordedRequest(
   const api = requestApi(req, body, settings);
   if (!api || api === 'messages') return undefined;
   const request = toEndpointRequest(req, res, settings.scope);
-  return isStoreFalse(body) ? undefined : { api, apiRequest: request, bodyNow: () => req.body };
+  if (isStoreFalse(body)) return undefined;
+  setTurnContext(res, { ...turnContext(res), recorded: true });
+  return { api, apiRequest: request, bodyNow: () => req.body };
 }
 
 function isStoreFalse(body: unknown): boolean {
@@ -78,7 +89,7 @@ function watchTurn(
   layer: Layer,
   { api, apiRequest, bodyNow }: RecordedRequest,
   res: ServerResponse,
-  settings: MiddlewareSettings,
+  settings: RecordSettings,
 ): void {
   if (head.status !== 200) return;
   const body = bodyNow();
@@ -98,16 +109,23 @@ function watchTurn(
 async function storeTurn(
   reader: AnswerReader,
   request: Pick<EndpointRequest, 'requestId' | 'scope'>,
-  { store, hooks }: MiddlewareSettings,
+  { store, hooks, writes }: RecordSettings,
 ): Promise<void> {
   let turn: StoredResponse | undefined;
   try {
     const answered = reader.turn();
     turn = answered;
-    if (answered) await fromStore(() => store.put(answered));
+    if (!answered) return;
+    const isFound = await writes.run(storeKey(answered), () => putForeignTurn(store, answered));
+    if (!isFound) notify(hooks, 'onNote', ID_REPEATED, reportInfo(request, answered.id));
   } catch (error) {
     const apiError =
       error instanceof ApiError ? error : new ApiError('server_error', 'The turn could not be read.', { cause: error });
     notify(hooks, 'onError', apiError, reportInfo(request, turn?.id));
   }
 }
+
+const ID_REPEATED: Note = {
+  code: 'id_repeated',
+  message: 'The model server gives several answers the same id. Conversations cannot be continued by it.',
+};

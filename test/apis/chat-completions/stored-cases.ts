@@ -9,10 +9,15 @@ export function answerOf(id: string, content = 'Hello.'): string {
   return JSON.stringify({ ...JSON.parse(chatCompletion(content)), id, created: 1_700_000_000 });
 }
 
-/** Asks for `count` stored completions, chatcmpl-0 and on, whose metadata name the parity of their number. */
+/** An id as most model servers make them: too long to be another answer's, too. */
+export function longId(name: string | number): string {
+  return `chatcmpl-0123456789abcdef${name}`;
+}
+
+/** Asks for `count` stored completions, `longId(0)` and on, whose metadata name the parity of their number. */
 export async function storeSome(app: ChatApp, client: OpenAI, count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) {
-    app.fake.reply({ body: answerOf(`chatcmpl-${index}`) });
+    app.fake.reply({ body: answerOf(longId(index)) });
     const metadata = { parity: index % 2 === 0 ? 'even' : 'odd' };
     await client.chat.completions.create({ model: 'recorded-model', messages: [USER], store: true, metadata });
   }
@@ -36,11 +41,11 @@ export function storedCases(storeOf: () => ResponseStore = memoryStore): void {
   afterEach(() => app.close());
 
   it('[E-08] retrieves a completion as its client received it, with the metadata', async () => {
-    app.fake.reply({ body: answerOf('chatcmpl-a') });
+    app.fake.reply({ body: answerOf(longId('a')) });
     const metadata = { topic: 'greetings' };
     const asked = { model: 'recorded-model', messages: [USER], temperature: 0.5 };
     const made = await client.chat.completions.create({ ...asked, store: true, metadata });
-    const found = await client.chat.completions.retrieve('chatcmpl-a');
+    const found = await client.chat.completions.retrieve(longId('a'));
     expect(found).toMatchObject({ ...made, metadata, temperature: 0.5, tools: null });
   });
 
@@ -82,7 +87,7 @@ export function storedCases(storeOf: () => ResponseStore = memoryStore): void {
       other: await idsOf(completions.list({ model: 'another-model' })),
       missing: await idsOf(completions.list({ metadata: { parity: 'odd', toString: 'x' } })),
     };
-    const named = (...numbers: readonly number[]) => numbers.map((number) => `chatcmpl-${number}`);
+    const named = (...numbers: readonly number[]) => numbers.map(longId);
     expect(found).toEqual({
       all: named(0, 1, 2, 3, 4),
       newest: named(4, 3, 2, 1, 0),
@@ -95,13 +100,13 @@ export function storedCases(storeOf: () => ResponseStore = memoryStore): void {
   it('[E-08] gives a completion other metadata, and keeps its place in the list', async () => {
     await storeSome(app, client, 3);
     const { completions } = client.chat;
-    const changed = await completions.update('chatcmpl-0', { metadata: { parity: 'odd' } });
+    const changed = await completions.update(longId(0), { metadata: { parity: 'odd' } });
     const listed = await idsOf(completions.list({ metadata: { parity: 'odd' } }));
-    expect([changed.id, listed]).toEqual(['chatcmpl-0', ['chatcmpl-0', 'chatcmpl-1']]);
+    expect([changed.id, listed]).toEqual([longId(0), [longId(0), longId(1)]]);
   });
 
   it('[E-08] lists the messages of a completion', async () => {
-    app.fake.reply({ body: answerOf('chatcmpl-a') });
+    app.fake.reply({ body: answerOf(longId('a')) });
     const parts = [
       { type: 'text' as const, text: 'Two ' },
       { type: 'text' as const, text: 'parts.' },
@@ -109,22 +114,22 @@ export function storedCases(storeOf: () => ResponseStore = memoryStore): void {
     const messages = [USER, { role: 'user' as const, content: parts }];
     await client.chat.completions.create({ model: 'recorded-model', messages, store: true });
     const found: unknown[] = [];
-    for await (const message of client.chat.completions.messages.list('chatcmpl-a', { limit: 1 })) found.push(message);
+    for await (const message of client.chat.completions.messages.list(longId('a'), { limit: 1 })) found.push(message);
     expect(found).toEqual([
-      { ...USER, id: 'chatcmpl-a-0', content_parts: null },
-      { role: 'user', id: 'chatcmpl-a-1', content: 'Two parts.', content_parts: parts },
+      { ...USER, id: `${longId('a')}-0`, content_parts: null },
+      { role: 'user', id: `${longId('a')}-1`, content: 'Two parts.', content_parts: parts },
     ]);
   });
 
   it('[E-08] deletes a completion once, from the list too', async () => {
     await storeSome(app, client, 2);
     const { completions } = client.chat;
-    const deleted = await completions.delete('chatcmpl-0');
-    const again = await completions.delete('chatcmpl-0').catch((error: unknown) => error);
-    const retrieved = await completions.retrieve('chatcmpl-0').catch((error: unknown) => error);
+    const deleted = await completions.delete(longId(0));
+    const again = await completions.delete(longId(0)).catch((error: unknown) => error);
+    const retrieved = await completions.retrieve(longId(0)).catch((error: unknown) => error);
     expect([deleted, await idsOf(completions.list())]).toEqual([
-      { object: 'chat.completion.deleted', id: 'chatcmpl-0', deleted: true },
-      ['chatcmpl-1'],
+      { object: 'chat.completion.deleted', id: longId(0), deleted: true },
+      [longId(1)],
     ]);
     expect([again, retrieved]).toMatchObject([{ status: 404 }, { status: 404 }]);
   });

@@ -17,7 +17,7 @@ import { chatCompletion, chatStream, textStream, toolCallStream } from '../../..
 import { databaseFile, type OpenDatabase, sqliteDrivers } from '../../stores/sqlite-drivers.ts';
 import { startApp } from '../../support/app.ts';
 import { AS_OPENAI, ask, askJson, type ChatApp, openaiClient, startChatApp } from './chat-app.ts';
-import { answerOf, storedCases, storeSome } from './stored-cases.ts';
+import { answerOf, longId, storedCases, storeSome } from './stored-cases.ts';
 
 describe('stored chat completions in memory', () => storedCases());
 
@@ -57,22 +57,22 @@ describe('stored chat completions', () => {
 
   it('[E-08] stores nothing unless the client wants it, and hides a tenant’s from others', async () => {
     const app = await start();
-    app.fake.reply({ body: answerOf('chatcmpl-a') }, { body: answerOf('chatcmpl-b') });
+    app.fake.reply({ body: answerOf(longId('a')) }, { body: answerOf(longId('b')) });
     await askJson(app.url, {}, AS_OPENAI);
     await askJson(app.url, { store: true }, AS_OPENAI);
     const other = new OpenAI({ baseURL: app.url, apiKey: 'another-key', maxRetries: 0 });
     const { data } = await other.chat.completions.list();
     expect([
-      await statusOf(app.url, '/chat/completions/chatcmpl-a'),
-      await statusOf(app.url, '/chat/completions/chatcmpl-b'),
-      await statusOf(app.url, '/chat/completions/chatcmpl-b', { authorization: 'Bearer another-key' }),
+      await statusOf(app.url, `/chat/completions/${longId('a')}`),
+      await statusOf(app.url, `/chat/completions/${longId('b')}`),
+      await statusOf(app.url, `/chat/completions/${longId('b')}`, { authorization: 'Bearer another-key' }),
       data,
     ]).toEqual([404, 200, 404, []]);
   });
 
   it('[E-08] sends the model server neither `store` nor `metadata`: it must not keep a tenant’s answer under the host’s key', async () => {
     const app = await start();
-    app.fake.reply({ body: answerOf('chatcmpl-a') });
+    app.fake.reply({ body: answerOf(longId('a')) });
     await askJson(app.url, { store: true, metadata: { a: 'b' } }, AS_OPENAI);
     const { body } = app.fake.requests[0] as unknown as { readonly body: JsonObject };
     expect(Object.keys(body)).not.toEqual(expect.arrayContaining(['store']));
@@ -84,14 +84,16 @@ describe('stored chat completions', () => {
     const app = await start({ store });
     const scope = await scopeIn(app, store);
     const scoped = { scope, createdAt: 0, input: [], output: [], resource: { kept: true } };
-    const ids = ['resp_0', 'chat_call_1', 'list_of_stored_chats'];
+    const ids = ['resp_0123456789abcdef', 'chat_call_0123456789abcdef', 'list_of_stored_chats'];
     for (const id of ids) await store.put({ ...scoped, id });
     for (const id of ids) app.fake.reply({ body: answerOf(id) });
     for (const _ of ids) await askJson(app.url, { store: true }, AS_OPENAI);
     const kept = await Promise.all(ids.map((id) => store.get({ scope, id })));
     expect(kept.map((record) => record?.resource)).toEqual(ids.map(() => ({ kept: true })));
     const { data } = await openaiClient(app.url).chat.completions.list();
-    expect(data.map(({ id }) => id)).toEqual(['chatcmpl-first', ...ids]);
+    // The list's own id is too short for an answer's, which gets another.
+    const own = expect.stringMatching(/^chatcmpl-[0-9a-f]{32}$/);
+    expect(data.map(({ id }) => id)).toEqual([longId('first'), ids[0], ids[1], own]);
   });
 
   it('[E-08] shows neither the list nor a stored completion as a conversation or a response', async () => {
@@ -103,7 +105,7 @@ describe('stored chat completions', () => {
     const paths = [
       '/conversations/list_of_stored_chats',
       '/conversations/list_of_stored_chats/items',
-      '/responses/stored_chat_chatcmpl-0',
+      `/responses/stored_chat_${longId(0)}`,
     ];
     const statuses = await Promise.all(paths.map((path) => statusOf(responses.url, path)));
     const deleted = await fetch(`${responses.url}/conversations/list_of_stored_chats`, {
@@ -217,7 +219,7 @@ describe('stored chat completions', () => {
     const notes: Note[] = [];
     const app = await start({ hooks: { onNote: (note) => void notes.push(note) } });
     const { id: _, ...nameless } = JSON.parse(chatCompletion('Hello.'));
-    app.fake.reply({ body: JSON.stringify(nameless) }, { body: answerOf('chatcmpl-a') });
+    app.fake.reply({ body: JSON.stringify(nameless) }, { body: answerOf(longId('a')) });
     await askJson(app.url, { store: true }, AS_OPENAI);
     await askJson(app.url, { store: true }, { headers: { cookie: 'session=1' } });
     expect(notes.filter(({ code }) => code === 'chat_unstored')).toHaveLength(2);
@@ -228,10 +230,85 @@ describe('stored chat completions', () => {
     const statuses: number[] = [];
     for (const onStoreError of ['fail', 'continue'] as const) {
       const app = await start({ store: broken, onStoreError, logger: false });
-      app.fake.reply({ body: answerOf('chatcmpl-a') });
+      app.fake.reply({ body: answerOf(longId('a')) });
       statuses.push((await askJson(app.url, { store: true }, AS_OPENAI)).status);
     }
     expect(statuses).toEqual([500, 200]);
+  });
+
+  const choicesOf = (text: string) => text.match(/"choices":.*/g);
+
+  it.each([false, true])(
+    '[E-08] keeps apart the completions of a model server whose ids repeat, as Ollama’s do (streamed: %s)',
+    async (stream) => {
+      const app = await start();
+      const client = openaiClient(app.url);
+      const shown: { readonly id: string; readonly said: unknown }[] = [];
+      for (const said of ['One.', 'Two.']) {
+        const head = 'chatcmpl-123';
+        const sent = stream ? textStream([...said]).replaceAll('chatcmpl-fake', head) : answerOf(head, said);
+        app.fake.reply({ body: sent });
+        const text = await (await ask(app.url, { store: true, stream }, AS_OPENAI)).text();
+        const ids = new Set(Array.from(text.matchAll(/"id":"([^"]*)"/g), ([, id = '']) => id));
+        const [id = ''] = ids;
+        expect([ids.size, id, choicesOf(text)]).toEqual([
+          1,
+          expect.stringMatching(/^chatcmpl-[0-9a-f]{32}$/),
+          choicesOf(sent),
+        ]);
+        shown.push({ id, said });
+      }
+      const found = await Promise.all(shown.map(({ id }) => client.chat.completions.retrieve(id)));
+      const { data } = await client.chat.completions.list();
+      expect([found.map(({ id, choices }) => ({ id, said: choices[0]?.message.content })), data.length]).toEqual([
+        shown,
+        2,
+      ]);
+    },
+  );
+
+  it.each([false, true])(
+    '[E-08] shows one id for all rounds where the model server’s is too short (streamed: %s)',
+    async (stream) => {
+      const tools = functionTools({ add: { description: 'Adds.', execute: () => '3' } });
+      const app = await start({ tools });
+      const call = { id: 'call_1', name: 'add', arguments: '{}' };
+      const called = { content: null, tool_calls: [{ id: call.id, type: 'function', function: call }] };
+      const bodies = stream
+        ? [toolCallStream([call]), textStream('It is 3.')]
+        : [chatCompletion(called), chatCompletion('It is 3.')];
+      for (const [at, body] of bodies.entries()) app.fake.reply({ body: body.replaceAll('chatcmpl-fake', `${at}`) });
+      const text = await (await ask(app.url, { stream, store: true }, AS_OPENAI)).text();
+      const ids = Array.from(text.matchAll(/"id":"([^"]*)"/g), ([, id = '']) => id);
+      const { choices } = await openaiClient(app.url).chat.completions.retrieve(ids[0] ?? '');
+      expect([new Set(ids).size, choices[0]?.message.content]).toEqual([1, 'It is 3.']);
+    },
+  );
+
+  it('[E-08] changes nothing but the id: neither another choice nor a long number', async () => {
+    const app = await start();
+    const { choices, ...head } = JSON.parse(chatCompletion('One.', { id: '7' }));
+    const two = JSON.stringify({ ...head, choices: [...choices, { ...choices[0], index: 1 }] });
+    const sent = two.replace('"created":', '"x_number":12345678901234567890,"created":');
+    app.fake.reply({ body: sent });
+    const { text } = await askJson(app.url, { store: true }, AS_OPENAI);
+    expect(text.replace(/"chatcmpl-[0-9a-f]{32}"/, '"7"')).toBe(sent);
+  });
+
+  it.each([
+    ['of a model server that makes long ids', { store: true }, longId('a')],
+    ['of one that makes UUIDs', { store: true }, 'c2a4e1f0-9d3b-4c5e-8f60-112233445566'],
+    ['of one that writes none', { store: true }, ''],
+    ['that is not stored', {}, 'chatcmpl-123'],
+  ])('[E-08] [S-19] passes each byte of an answer %s', async (_, body, id) => {
+    const app = await start();
+    const [first = '', ...others] = textStream(['One', ' two.']).replaceAll('chatcmpl-fake', id).split('\n\n');
+    // Azure's first chunk has an empty id.
+    const sent = [first.replace(`"id":"${id}"`, '"id":""'), ...others].join('\n\n');
+    const whole = answerOf(id);
+    app.fake.reply({ body: sent }, { body: whole });
+    const streamed = await (await ask(app.url, { ...body, stream: true }, AS_OPENAI)).text();
+    expect([streamed, (await askJson(app.url, body, AS_OPENAI)).text]).toEqual([sent, whole]);
   });
 
   it('[E-08] lists at most 4 MiB: older completions make room', async () => {
@@ -251,17 +328,17 @@ describe('stored chat completions', () => {
       Array.from({ length: 8300 }, (_, index) => filler(index)),
       {},
     );
-    app.fake.reply({ body: answerOf('chatcmpl-new') });
+    app.fake.reply({ body: answerOf(longId('new')) });
     await askJson(app.url, { store: true }, AS_OPENAI);
     const items = await store.conversations.items(key);
     const size = Buffer.byteLength(JSON.stringify(items));
-    expect([size < 4 * 1024 * 1024 + 10_000, items.at(-1)?.id]).toEqual([true, 'chatcmpl-new']);
+    expect([size < 4 * 1024 * 1024 + 10_000, items.at(-1)?.id]).toEqual([true, longId('new')]);
   });
 
   /** The scope of openai-node's key, as the store sees it. */
   async function scopeIn(app: ChatApp, store: MemoryStore): Promise<string> {
     const put = jest.spyOn(store, 'put');
-    app.fake.reply({ body: answerOf('chatcmpl-first') });
+    app.fake.reply({ body: answerOf(longId('first')) });
     await askJson(app.url, { store: true }, AS_OPENAI);
     const scope = put.mock.calls[0]?.[0].scope;
     put.mockRestore();

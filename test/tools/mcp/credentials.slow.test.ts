@@ -291,6 +291,45 @@ describe('the credentials of a user', () => {
     expect(tools.status()).toMatchObject([{ state: 'idle', connections: 0 }]);
   });
 
+  it.each([401, 403])('[X-15] that the server refuses with %s leave it ready for others', async (status) => {
+    const server = await startServer();
+    server.refuseWhere = ({ headers }) => headers.authorization !== 'Bearer token-of-ada';
+    server.refusal = status;
+    const { names, call, tools } = open({ url: server.url, authorization: bearer });
+    const state = () => tools.status()[0]?.state;
+    const seen: unknown[] = [];
+    for (const scope of ['eve', 'ada', 'bob', 'ada']) seen.push((await names(scope)).length, state());
+    await failureOf(call('eve', 'echo'));
+    seen.push(state());
+    await call('ada', 'echo');
+    expect([...seen, tools.status()]).toEqual([
+      ...[0, 'idle', 18, 'ready', 0, 'ready', 18, 'ready', 'ready'],
+      [expect.objectContaining({ state: 'ready', tools: 18, connections: 3 })],
+    ]);
+  });
+
+  it('[X-15] that are refused are told of in the status of a server that serves nobody else', async () => {
+    const server = await startServer();
+    server.refuseWhere = () => true;
+    const { names, tools } = open({ url: server.url, authorization: bearer });
+    await names('one');
+    await names('two');
+    const error = expect.stringContaining('401');
+    expect(tools.status()).toMatchObject([{ state: 'idle', tools: 0, connections: 2, error }]);
+  });
+
+  it('[X-15] show a server as failed that cannot be reached, until it can', async () => {
+    const server = await startServer();
+    server.refuseWhere = () => true;
+    server.refusal = 503;
+    const { names, tools } = open({ url: server.url, authorization: bearer });
+    await names('one');
+    const failed = tools.status()[0];
+    server.refuseWhere = () => false;
+    await names('two');
+    expect([failed?.state, tools.status()[0]?.state]).toEqual(['failed', 'ready']);
+  });
+
   it('[X-15] have a bounded number of connections, and the oldest unused one goes first', async () => {
     const server = await startServer();
     const { names, call, tools } = open({ url: server.url, authorization: bearer }, { maxConnections: 2 });

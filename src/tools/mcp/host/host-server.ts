@@ -114,7 +114,6 @@ class UserServer implements HostServer {
   private readonly settings: HostSettings;
   private readonly open = new Set<UserConnection>();
   private readonly since = Date.now();
-  private last: ServerTools | undefined;
   /** Seldom: anybody's wrong credentials are a reason. */
   private readonly warn: (why: string) => void;
 
@@ -145,9 +144,19 @@ class UserServer implements HostServer {
     return this.attempt(call, signal, (tools) => tools.call(call, signal));
   }
 
+  /** A server that is ready for one user is ready. One that refuses a user's credentials has not failed. */
   status(): McpServerStatus {
-    const { label, server, last, open, since } = this;
-    const status = last?.status() ?? { label, transport: server.transport, tools: 0, state: 'idle', since };
+    const { label, server, open, since } = this;
+    const newestFirst = [...open]
+      .reverse()
+      .map(({ tools }): McpServerStatus => {
+        const { type, code } = tools.fault ?? {};
+        const isRefused = type === 'http_error' && (code === 401 || code === 403);
+        return isRefused ? { ...tools.status(), state: 'idle' } : tools.status();
+      })
+      .sort((one, other) => other.since - one.since);
+    const unused: McpServerStatus = { label, transport: server.transport, tools: 0, state: 'idle', since };
+    const status = newestFirst.find(({ state }) => state === 'ready') ?? newestFirst[0] ?? unused;
     return { ...status, connections: open.size };
   }
 
@@ -225,12 +234,10 @@ class UserServer implements HostServer {
       },
       close: () => {
         this.open.delete(connection);
-        if (this.last === tools) this.last = undefined;
         return tools.close();
       },
     };
     this.open.add(connection);
-    this.last = tools;
     return connection;
   }
 }

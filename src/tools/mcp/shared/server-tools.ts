@@ -24,7 +24,7 @@ export interface McpServerStatus extends ConnectionStatus {
   readonly transport: McpTransport;
   /** How many tools are offered. */
   readonly tools: number;
-  /** How many connections there are, if each user has one; then the rest is that of the newest. */
+  /** How many connections there are, if each user has one; then the rest is that of one that is ready, or else of the newest. */
   readonly connections?: number;
   /** The era of MCP that the server speaks, and the version, such as `2026-07-28`; absent before the first session. */
   readonly protocol?: McpProtocol;
