@@ -22,11 +22,32 @@ const listOf = (items: object) => ({
 });
 const addressed = (format: string) => ({ type: 'object', properties: { at: { type: 'string', format } } });
 
+const IN_TIME = 'the value could not be checked in time';
+const BACKTRACKS = '^([a-zA-Z0-9]+\\.?)+@x$';
+const LONG_NAME = 'a'.repeat(60);
+/** Each of its alternatives fits, so that an object nested in another doubles the work. */
+const DOUBLING = { anyOf: [{ properties: { a: { $ref: '#' } } }, { properties: { a: { $ref: '#' } }, b: true }] };
+
+/** `{ a: { a: … } }` */
+function nestedIn(depth: number): Readonly<Record<string, unknown>> {
+  return depth === 0 ? {} : { a: nestedIn(depth - 1) };
+}
+
 describe('checking arguments', () => {
   it.each<[string, Readonly<Record<string, unknown>>, Readonly<Record<string, unknown>>]>([
     ['numbers that must differ', { list: Array.from({ length: 40_000 }, (_, index) => index) }, listOf({})],
     ['objects that must differ', { list: Array.from({ length: 20_000 }, (_, index) => ({ a: index })) }, listOf({})],
     ['an address that never ends', { at: `http://${'a'.repeat(40)}!` }, addressed('url')],
+    [
+      'an address in a property that is named as a keyword',
+      { default: `http://${'a'.repeat(40)}!` },
+      { properties: { default: { type: 'string', format: 'url' } } },
+    ],
+    [
+      'numbers that must differ in a property that is named as a keyword',
+      { enum: Array.from({ length: 40_000 }, (_, index) => index) },
+      { properties: { enum: { uniqueItems: true } } },
+    ],
     ['a long address', { at: `http://${'a/'.repeat(500_000)}\u0000` }, addressed('uri-template')],
   ])('[F-04] takes few steps: %s', async (_, args, schema) => {
     const [written, isFrugal] = await frugal(() => wrong(args, schema));
@@ -52,6 +73,56 @@ describe('checking arguments', () => {
     for (let depth = 0; depth < 100_000; depth += 1) nested = { a: nested };
     const tree = { type: 'object', properties: { a: { $ref: '#' } } };
     expect(wrongIn(nested, '', tree)).toBe('the value is nested too deeply');
+  });
+
+  it.each<[string, Readonly<Record<string, unknown>>, Readonly<Record<string, unknown>>]>([
+    ['a pattern', { a: LONG_NAME }, { properties: { a: { pattern: BACKTRACKS } } }],
+    ['a pattern of a name', { [LONG_NAME]: 1 }, { propertyNames: { pattern: BACKTRACKS } }],
+    ['a pattern of names', { [LONG_NAME]: 1 }, { patternProperties: { [BACKTRACKS]: {} } }],
+    [
+      'a pattern of a property that is named as a keyword',
+      { default: { enum: LONG_NAME } },
+      { properties: { default: { properties: { enum: { pattern: BACKTRACKS } } } } },
+    ],
+    [
+      'a pattern in a definition',
+      { a: LONG_NAME },
+      { $defs: { const: { pattern: BACKTRACKS } }, properties: { a: { $ref: '#/$defs/const' } } },
+    ],
+    [
+      'a pattern below an unknown keyword',
+      { a: LONG_NAME },
+      { shared: { pattern: BACKTRACKS }, properties: { a: { $ref: '#/shared' } } },
+    ],
+    ['references that double', nestedIn(60), DOUBLING],
+    [
+      'references to the root that double',
+      nestedIn(60),
+      JSON.parse(JSON.stringify(DOUBLING).replaceAll('$ref', '$recursiveRef')),
+    ],
+  ])('[F-04] refuses what cannot be checked in time: %s', (_, args, schema) => {
+    expect(wrong(args, schema)).toBe(IN_TIME);
+  });
+
+  it('[F-04] [T-06] checks by patterns and references what can be checked in time, short or long, before and after such a value', () => {
+    const code = { pattern: '^[a-z]+$' };
+    const coded = { $defs: { code }, properties: { a: { $ref: '#/$defs/code' }, list: { items: code } } };
+    const list = Array.from({ length: 2_000 }, () => 'abcdefghij');
+    const results = () => [
+      wrong({ a: 'abc', list }, coded),
+      wrong({ a: 'abc', list: [...list, 'A'] }, coded),
+      wrong({ a: 'ABC' }, coded),
+      wrong(nestedIn(3), DOUBLING),
+    ];
+    const expected = [
+      undefined,
+      'String does not match pattern. (path=#/list/2000)',
+      'String does not match pattern. (path=#/a)',
+      undefined,
+    ];
+    expect(results()).toEqual(expected);
+    expect(wrong({ a: LONG_NAME }, { properties: { a: { pattern: BACKTRACKS } } })).toBe(IN_TIME);
+    expect(results()).toEqual(expected);
   });
 
   it('leaves the schema as it is, and checks nothing by one that cannot be read', () => {

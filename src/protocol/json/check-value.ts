@@ -1,6 +1,7 @@
-/** Checks a value against a JSON Schema, in time proportional to the value's length: arguments of tools, and their results. */
+/** Checks a value against a JSON Schema, in time proportional to the value's length, or refuses it: arguments of tools, and results. */
 import { Validator } from '@cfworker/json-schema';
 import { isRecord, type JsonObject } from '../record.ts';
+import { runWithTimeout } from './run-with-timeout.ts';
 
 /** Maximum characters of a value in which list items are checked for repetitions: each is compared with each. */
 const MAX_COMPARED_LENGTH = 4096;
@@ -8,22 +9,51 @@ const MAX_COMPARED_LENGTH = 4096;
 const SLOW_FORMATS: ReadonlySet<unknown> = new Set(['url']);
 /** Keywords that hold values, not schemas. */
 const VALUES: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples']);
+/** Keywords that hold schemas by name. Such a name may be a keyword's, but is none. */
+const MAPS: ReadonlySet<string> = new Set([
+  'properties',
+  'patternProperties',
+  '$defs',
+  'definitions',
+  'dependentSchemas',
+  'dependencies',
+]);
+
+/**
+ * Keywords whose work has no bound in the value's length: patterns backtrack, and alternatives that refer to their own schema
+ * double the work with each level of the value.
+ */
+const UNBOUNDED: ReadonlySet<string> = new Set(['pattern', 'patternProperties', '$ref', '$recursiveRef']);
+/** The milliseconds that a check with such keywords may take, whatever the value. */
+const MAX_CHECK_MS = 250;
+/** Characters of a value for which it may take a millisecond more: an idle machine checks ten times as many. */
+const CHARACTERS_PER_MS = 1_000;
 
 /** The schema as it is checked for short and for long values. */
 interface Checks {
   readonly short: Validator;
   readonly long: Validator;
+  /** Whether it has keywords whose work has no bound. */
+  readonly isUnbounded: boolean;
 }
 
 /** Undefined for an invalid schema. */
 const checksOf = new WeakMap<JsonObject, Checks | undefined>();
 
-/** The fault as text; undefined if there is none. `text` is the value as JSON, such as arguments as the model wrote them. */
+/**
+ * The fault as text; undefined if there is none. `text` is the value as JSON, such as arguments as the model wrote them. A value
+ * that patterns or references cannot check within 250 ms, and a millisecond for each 1,000 characters, is refused.
+ */
 export function wrongIn(value: unknown, text: string, schema: JsonObject): string | undefined {
   if (!checksOf.has(schema)) checksOf.set(schema, compileChecks(schema));
   const checks = checksOf.get(schema);
   // An invalid schema checks nothing; the tool itself will.
-  return checks && validationError(value, text.length <= MAX_COMPARED_LENGTH ? checks.short : checks.long);
+  if (!checks) return undefined;
+  const validator = text.length <= MAX_COMPARED_LENGTH ? checks.short : checks.long;
+  if (!checks.isUnbounded) return validationError(value, validator);
+  const timeoutMs = MAX_CHECK_MS + text.length / CHARACTERS_PER_MS;
+  const checked = runWithTimeout(() => validationError(value, validator), timeoutMs);
+  return checked ? checked.value : 'the value could not be checked in time';
 }
 
 function validationError(value: unknown, validator: Validator): string | undefined {
@@ -39,24 +69,39 @@ function validationError(value: unknown, validator: Validator): string | undefin
 
 function compileChecks(schema: JsonObject): Checks | undefined {
   try {
+    const keywords = new Set<string>();
     // The casts: a copy of a schema is one.
-    const short = withoutSlowKeywords(schema, new Set()) as JsonObject;
-    const long = withoutSlowKeywords(schema, new Set(['uniqueItems'])) as JsonObject;
-    return { short: new Validator(short, '2020-12', true), long: new Validator(long, '2020-12', true) };
+    const short = withoutSlowKeywords(schema, new Set(), keywords) as JsonObject;
+    const long = withoutSlowKeywords(schema, new Set(['uniqueItems']), keywords) as JsonObject;
+    return {
+      short: new Validator(short, '2020-12', true),
+      long: new Validator(long, '2020-12', true),
+      isUnbounded: [...UNBOUNDED].some((keyword) => keywords.has(keyword)),
+    };
   } catch {
     return undefined;
   }
 }
 
-/** A copy of a schema, or of a part of one. A property may have a keyword's name, but its schema is an object. */
-function withoutSlowKeywords(part: unknown, dropped: ReadonlySet<string>): unknown {
-  if (Array.isArray(part)) return part.map((each) => withoutSlowKeywords(each, dropped));
+/** A copy of a schema, a list of schemas or, if `isMap`, of schemas by name. Adds their keywords to `keywords`. */
+function withoutSlowKeywords(
+  part: unknown,
+  dropped: ReadonlySet<string>,
+  keywords: Set<string>,
+  isMap = false,
+): unknown {
+  if (Array.isArray(part)) return part.map((each) => withoutSlowKeywords(each, dropped, keywords));
   if (!isRecord(part)) return part;
-  const fast = Object.entries(part).filter(([name, value]) =>
-    name === 'format' ? !SLOW_FORMATS.has(value) : value !== true || !dropped.has(name),
-  );
+  const entries = Object.entries(part);
+  if (isMap)
+    return Object.fromEntries(entries.map(([name, each]) => [name, withoutSlowKeywords(each, dropped, keywords)]));
+  const fast = entries.filter(([name, value]) => (name === 'format' ? !SLOW_FORMATS.has(value) : !dropped.has(name)));
+  for (const [name] of fast) keywords.add(name);
   return Object.fromEntries(
-    fast.map(([name, value]) => [name, VALUES.has(name) ? value : withoutSlowKeywords(value, dropped)]),
+    fast.map(([name, value]) => [
+      name,
+      VALUES.has(name) ? value : withoutSlowKeywords(value, dropped, keywords, MAPS.has(name)),
+    ]),
   );
 }
 

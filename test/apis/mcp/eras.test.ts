@@ -49,6 +49,22 @@ describe.each(CLIENTS)('%s', (kind) => {
     ]);
   });
 
+  it('[E-16] [F-04] does not stop the process with arguments that the pattern of a schema takes for ever with', async () => {
+    const parameters = {
+      type: 'object',
+      properties: { email: { type: 'string', pattern: '^([a-zA-Z0-9]+\\.?)+@x$' } },
+    };
+    const { url } = await startMcp({ tools: functionTools({ look: { parameters, execute: () => 'Ran.' } }) });
+    const client = await connect(kind, url);
+    const texts = [];
+    for (const email of ['a'.repeat(60), 'ada@x'])
+      texts.push(JSON.stringify((await client.callTool({ name: 'look', arguments: { email } })).content));
+    expect(texts).toEqual([
+      expect.stringContaining('input_validation_error: the value could not be checked in time'),
+      expect.stringContaining('Ran.'),
+    ]);
+  });
+
   it('[E-16] is refused a tool that is not there', async () => {
     const { url } = await startMcp();
     const client = await connect(kind, url);
