@@ -61,6 +61,8 @@ export interface TurnContext {
   readonly budgets?: Map<Budget, BudgetedTurn>;
   /** The guards of middlewares, which have seen the request: the nearest to the router comes first. */
   readonly guards?: readonly object[];
+  /** The items of the body that the guards of the router have seen, too. */
+  readonly guarded?: ReadonlySet<unknown>;
   /** Whether one of this package's routers answers, which sends its own heartbeats. */
   readonly handled?: true;
 }
