@@ -63,6 +63,8 @@ export interface TurnContext {
   readonly guards?: readonly object[];
   /** Whether a middleware stores the answer by its id. */
   readonly recorded?: true;
+  /** The items of the body that the guards of the router have seen, too. */
+  readonly guarded?: ReadonlySet<unknown>;
   /** Whether one of this package's routers answers, which sends its own heartbeats. */
   readonly handled?: true;
 }

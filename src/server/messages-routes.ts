@@ -6,6 +6,7 @@ import { messagesRoutes } from '../apis/messages/endpoints.ts';
 import { prepareRequest } from '../apis/responses/pipeline.ts';
 import { prepareTurn } from '../apis/responses/prepare-turn.ts';
 import { injectServerTools } from '../apis/responses/steps/tools/inject-tools.ts';
+import { countedRequest } from '../engine/guarding/request/guarded-body.ts';
 import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
 import type { Lifetime } from '../engine/turn/lifetime.ts';
 import type { Upstream } from '../ports/upstream.ts';
@@ -25,7 +26,10 @@ export function anthropicRoutes(settings: CoreSettings): ModelApi {
     injectTools: injectServerTools,
     prepareTurn: (request: EndpointRequest, life: Lifetime, upstream: Upstream) =>
       prepareTurn(request, { ...own, upstream }, life),
-    modelRequest: async (request: EndpointRequest) => (await prepareRequest(request, own)).request,
+    modelRequest: async (apiRequest: EndpointRequest) => {
+      const { request, guards } = await prepareRequest(apiRequest, own);
+      return countedRequest(request, guards);
+    },
   };
   return messagesRoutes({ ...own, pipeline });
 }

@@ -52,14 +52,11 @@ export async function createMessage(
 
 /** Answers by a turn over the request in items. */
 async function runMessage(prepared: RequestWithTools, settings: MessagesSettings, life: Lifetime): Promise<Reply> {
-  const { body, request } = prepared;
-  const { info, turn } = await settings.pipeline.prepareTurn(
-    toItemsRequest(prepared, settings),
-    life,
-    settings.upstream,
-  );
+  const { request } = prepared;
+  const { body, itemsRequest } = await toItemsRequest(prepared, settings);
+  const { info, turn } = await settings.pipeline.prepareTurn(itemsRequest, life, settings.upstream);
   notify(settings.hooks, 'onRequest', info);
-  const facts = messageFacts(prepared, settings, info.responseId);
+  const facts = messageFacts({ ...prepared, body }, settings, info.responseId);
   const takeRequest = () => withMessagesSettings(turn.takeRequest(), body);
   // Of a thought that is not shown nothing is sent, so its idle time is that of the frames.
   const { openAfterMs, intervalMs } = turn.silence;

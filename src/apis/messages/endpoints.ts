@@ -48,7 +48,8 @@ async function countMessageTokens(
   try {
     if (place) await place;
     const prepared = await prepareMessages({ ...apiRequest, signal }, settings, false);
-    const request = await settings.pipeline.modelRequest(toItemsRequest(prepared, settings));
+    const { itemsRequest } = await toItemsRequest(prepared, settings);
+    const request = await settings.pipeline.modelRequest(itemsRequest);
     const headers = passedHeaders(apiRequest);
     const call = { signal, headers, limits: settings.limits, note: noteReporter(apiRequest, settings) };
     return jsonReply({ input_tokens: await countInput(request, call, settings) });

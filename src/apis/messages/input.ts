@@ -2,12 +2,12 @@
 
 import { exactText } from '../../protocol/json/whole-numbers.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
+import { type JsonObject, plainText } from '../../protocol/record.ts';
 import { decodeCallId } from '../../protocol/tool-calls/names/call-ids.ts';
 import { type HiddenItem, SEALED } from './hidden-items.ts';
 import { userParts } from './parts.ts';
 import type { Block, MessagesBody } from './request/schema.ts';
-import { serverCallItem } from './server-calls.ts';
+import { type Blocks, isOwnUse, serverCallItem } from './server-calls.ts';
 
 /** What reading the messages needs besides them. */
 export interface InputContext {
@@ -15,6 +15,10 @@ export interface InputContext {
   readonly openHidden: (data: string) => readonly HiddenItem[] | undefined;
   /** The `encrypted_content` of an item with this state of Anthropic's; undefined if this model server cannot read it. */
   readonly sealForeign: (state: unknown) => string | undefined;
+  /** The blocks that guards have seen, each as its model server may receive it. */
+  readonly guardedBlocks: ReadonlyMap<Block, Block>;
+  /** Receives the items that are made of those alone. */
+  readonly guardedItems: Set<unknown>;
   readonly note: (note: Note) => void;
   /** Reports thoughts of another server whose signature nobody here can read. */
   readonly noteForeign: () => void;
@@ -95,6 +99,17 @@ function withHidden(reader: AssistantReader, blocks: readonly Block[]): readonly
   return reader.items;
 }
 
+const USES: ReadonlySet<unknown> = new Set(['web_search', 'web_fetch']);
+const RESULTS: ReadonlySet<unknown> = new Set(['web_search_tool_result', 'web_fetch_tool_result']);
+
+/** Whether Anthropic's own server, where it has the request, receives the block as it is. What this server has made is in items. */
+export function goesBack({ type, id, tool_use_id: useId, name, signature, data }: Block): boolean {
+  if (type === 'thinking') return !String(signature).startsWith(SEALED);
+  if (type === 'redacted_thinking') return !String(data).startsWith(SEALED);
+  if (type === 'server_tool_use') return USES.has(name) && !isOwnUse(id);
+  return RESULTS.has(type) && !isOwnUse(useId);
+}
+
 class AssistantReader {
   readonly items: JsonObject[] = [];
   private readonly uses: Map<unknown, Block>;
@@ -146,29 +161,42 @@ class AssistantReader {
   }
 
   /** A thought that no server can read again is kept as its text; one that was not shown is in its signature. */
-  private thought(text: string, signature: string, { type }: Block): void {
+  private thought(text: string, signature: string, block: Block): void {
+    const { type } = block;
     const omitted = type === 'thinking' ? this.context.openHidden(signature) : undefined;
     if (omitted) return void this.items.push(...omitted.map(({ item }) => item));
     const state = type === 'thinking' ? { type, thinking: text, signature } : { type, data: signature };
-    const sealed = signature.startsWith(SEALED) ? signature : this.context.sealForeign(state);
+    const foreign = signature === '' ? undefined : this.context.sealForeign(state);
+    const sealed = signature.startsWith(SEALED) ? signature : foreign;
     if (sealed === undefined && signature !== '') this.context.noteForeign();
     if (text === '' && sealed === undefined) return;
-    this.items.push({
+    const item = {
       type: 'reasoning',
       summary: text === '' ? [] : [{ type: 'summary_text', text }],
       ...(sealed === undefined ? {} : { encrypted_content: sealed }),
-    });
+    };
+    if (this.context.guardedBlocks.has(block)) this.context.guardedItems.add(item);
+    this.items.push(item);
   }
 
   private serverResult(block: Block): void {
     const use = this.uses.get(block.tool_use_id);
     this.uses.delete(block.tool_use_id);
-    const item = isRecord(use) ? serverCallItem(use, block, this.context.sealForeign) : undefined;
-    if (item) this.items.push(item);
-    else
-      this.context.note({
-        code: 'item_skipped',
-        message: `A block of type '${block.type}' has no item here; it is left out.`,
-      });
+    const { guardedBlocks: guarded, guardedItems, sealForeign, note } = this.context;
+    const seal = ([called, result]: Blocks) => {
+      const { id, name, input } = guarded.get(called) ?? called;
+      const { type, content } = guarded.get(result) ?? result;
+      return sealForeign([
+        { type: 'server_tool_use', id, name, input },
+        { type, tool_use_id: id, content },
+      ]);
+    };
+    const item = use ? serverCallItem(use, block, seal) : undefined;
+    if (!item) {
+      const message = `A block of type '${block.type}' has no item here; it is left out.`;
+      return note({ code: 'item_skipped', message });
+    }
+    if (use && guarded.has(use) && guarded.has(block)) guardedItems.add(item);
+    this.items.push(item);
   }
 }

@@ -10,10 +10,11 @@ import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { noteReporter, type PrepareSettings } from '../endpoint/prepare.ts';
 import { requestLimits } from '../endpoint/request-limits.ts';
 import { openHidden, SEALED } from './hidden-items.ts';
-import { type InputContext, messageItems } from './input.ts';
+import { goesBack, type InputContext, messageItems } from './input.ts';
 import { permittedUpstream } from './permitted-messages.ts';
+import { guardSealed } from './request/guard-sealed.ts';
 import { itemsSettings } from './request/sampling.ts';
-import { checkContent, checkMessages, type MessagesBody } from './request/schema.ts';
+import { type Block, checkContent, checkMessages, type MessagesBody } from './request/schema.ts';
 import { isOwnUse } from './server-calls.ts';
 import type { MessagesSettings } from './settings.ts';
 import { noteUnknownTools, requestedTools, serverTools, toolChoiceFields } from './tools.ts';
@@ -77,18 +78,30 @@ export function withCallableTools(
   return { ...request, context: { ...context, tools: { ...context.tools, toolset } } };
 }
 
+/** A request as this API has it, its stop sequences guarded, and in items. */
+interface RequestInItems {
+  readonly body: MessagesBody;
+  readonly itemsRequest: EndpointRequest;
+}
+
 /** The second half: the request in items. Throws `ApiError` for an invalid request, and for a thread. */
-export function toItemsRequest(
-  { body, request, tools, toolset }: RequestWithTools,
+export async function toItemsRequest(
+  { body: sent, request: apiRequest, tools, toolset }: RequestWithTools,
   settings: MessagesSettings,
-): EndpointRequest {
-  const { thread, system } = body;
+): Promise<RequestInItems> {
+  const { thread } = sent;
   if (thread !== undefined && thread !== null)
     throw new ApiError('unsupported_parameter', NO_THREADS, { param: 'thread' });
-  checkContent(body);
+  checkContent(sent);
+  const speaksBlocks = speaksMessages(settings.upstream, sent.model);
+  const isSealed = (block: Block) => speaksBlocks && goesBack(block);
+  const { body, request, blocks } = await guardSealed(sent, apiRequest, settings, isSealed);
+  const { system } = body;
   const choice = toolChoiceFields(body, { tools, toolset });
   noteUnknownTools(body, settings.remoteMcp !== undefined, noteReporter(request, settings));
-  const input = messageItems(body, inputContext(body, request, settings));
+  const guarded = new Set<unknown>();
+  const context = inputContext(body, request, settings);
+  const input = messageItems(body, { ...context, guardedBlocks: blocks, guardedItems: guarded });
   const fields = {
     model: body.model,
     instructions: typeof system === 'string' ? system : system?.map(({ text }) => String(text)).join('\n\n'),
@@ -100,7 +113,9 @@ export function toItemsRequest(
     store: false,
   };
   const present = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
-  return { ...request, asSent: { api: 'messages', body }, body: Object.fromEntries(present) };
+  const known = guarded.size > 0 ? { ...request.context, guarded } : request.context;
+  const asSent = { api: 'messages', body: sent } as const;
+  return { body, itemsRequest: { ...request, context: known, asSent, body: Object.fromEntries(present) } };
 }
 
 const NO_THREADS = 'thread: this server holds no conversations; send all messages with each request';
@@ -108,7 +123,11 @@ const NO_THREADS = 'thread: this server holds no conversations; send all message
 const FOREIGN =
   'Thoughts with signatures of another server cannot be verified here; the model server receives at most their text.';
 
-function inputContext(body: MessagesBody, request: EndpointRequest, settings: MessagesSettings): InputContext {
+function inputContext(
+  body: MessagesBody,
+  request: EndpointRequest,
+  settings: MessagesSettings,
+): Omit<InputContext, 'guardedBlocks' | 'guardedItems'> {
   const { stateSealer, upstream } = settings;
   const { scope } = request;
   const owner = readStateOwner(upstream, body.model);

@@ -13,7 +13,7 @@ import { SEALED } from './hidden-items.ts';
 import type { Block } from './request/schema.ts';
 
 /** A use and its result. */
-type Blocks = readonly [Block, Block];
+export type Blocks = readonly [Block, Block];
 
 /** Writes the items that blocks can show, by their type. The casts: each reads the items of its type. */
 export const SERVER_BLOCKS: ReadonlyMap<string, (item: OutputItem) => Blocks> = new Map<
@@ -114,11 +114,11 @@ function webBlocks({ id: itemId, action, status, results, encrypted_content: sta
 
 const MAX_USES = 'max_uses_exceeded';
 
-/** The item of two blocks; undefined for other tools. `seal` seals what Anthropic's own servers need back. */
+/** The item of two blocks; undefined for other tools. `seal` seals the blocks for Anthropic's own servers, which need them back. */
 export function serverCallItem(
   use: Block,
   result: Block,
-  seal: (state: unknown) => string | undefined,
+  seal: (blocks: Blocks) => string | undefined,
 ): JsonObject | undefined {
   const id = plainText(use.id).replace(/^(srvtoolu|mcptoolu)_/, '');
   const input = isRecord(use.input) ? use.input : {};
@@ -153,12 +153,9 @@ export function serverCallItem(
   };
 }
 
-function searchItem(
-  id: string,
-  { name, input, id: useId }: Block,
-  { type, content }: Block,
-  seal: (state: unknown) => string | undefined,
-): JsonObject {
+function searchItem(id: string, use: Block, result: Block, seal: (blocks: Blocks) => string | undefined): JsonObject {
+  const { name, input } = use;
+  const { content } = result;
   const { query, url } = isRecord(input) ? input : {};
   const action =
     name === 'web_search'
@@ -166,12 +163,8 @@ function searchItem(
       : { type: 'open_page', url: plainText(url) };
   const pages = recordsIn(content);
   const state = plainText(pages[0]?.encrypted_content);
-  const foreign = isOwnUse(useId)
-    ? undefined
-    : seal([
-        { type: 'server_tool_use', id: useId, name, input },
-        { type, tool_use_id: useId, content },
-      ]);
+  const isPair = result.type === `${name}_tool_result`;
+  const foreign = isPair && !isOwnUse(use.id) ? seal([use, result]) : undefined;
   const sealed = state.startsWith(SEALED) ? state : foreign;
   const isFailed = isRecord(content) && plainText(content.type).endsWith('_error');
   const item = { type: webSearchCall.type, id, action, status: isFailed ? 'failed' : 'completed' };

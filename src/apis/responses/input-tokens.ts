@@ -1,5 +1,6 @@
 /** `POST /responses/input_tokens`: counts the tokens of a request before it is answered. */
 
+import { countedRequest } from '../../engine/guarding/request/guarded-body.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { countInput } from '../../engine/tokens/count-input.ts';
@@ -30,10 +31,10 @@ export async function countInputTokens(
     const body = await countedBody({ ...apiRequest, signal }, settings);
     const prepared = await prepareRequest({ ...apiRequest, body, signal }, settings);
     const agents = responseAgents(apiRequest, settings, signal, false);
-    const { request } = agents?.begin(prepared).prepared ?? prepared;
+    const { request, guards } = agents?.begin(prepared).prepared ?? prepared;
     const headers = passedHeaders(apiRequest);
     const call = { signal, headers, limits: settings.limits, note: noteReporter(apiRequest, settings) };
-    const tokens = await countInput(request, call, settings);
+    const tokens = await countInput(await countedRequest(request, guards), call, settings);
     return jsonReply({ object: 'response.input_tokens', input_tokens: tokens });
   } finally {
     leave();

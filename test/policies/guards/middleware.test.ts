@@ -201,6 +201,38 @@ describe("guard in front of a handler of Anthropic's API", () => {
     ]);
   });
 
+  it('[G-05] leaves the names of tools alone, and reads those of who speaks whatever their type is', async () => {
+    const guards = { input: [pii()] };
+    const answer = { type: JSON_TYPE, text: chatCompletion('Hi.'), size: 999 };
+    const name = 'bob@example.com';
+    const speakers = [
+      { role: 'user', name, content: 'Go.' },
+      { role: 'user', type: 'recall', name, content: 'Go.' },
+      { role: 'user', type: 'function_call', name, content: 'Go.' },
+      { role: 'assistant', type: 'tool_use', name, content: 'Go.' },
+      { role: 'toolsmith', name, content: 'Go.' },
+      { type: 'recall', name },
+    ];
+    const tools = [
+      { role: 'tool', name, content: 'Go.' },
+      { role: 'function', name, content: 'Go.' },
+      ...['function_call', 'custom_tool_call', 'mcp_call', 'mcp_approval_request'].map((type) => ({ type, name })),
+      ...['function_call_output', 'custom_tool_call_output'].map((type) => ({ type, name })),
+      {
+        role: 'assistant',
+        content: [
+          { type: 'tool_use', name },
+          { type: 'server_tool_use', name },
+        ],
+      },
+      { role: 'assistant', content: [{ type: 'mcp_tool_use', name }] },
+    ];
+    const seen: unknown[] = [];
+    await answered(guards, answer, { ...CHAT, messages: [...speakers, ...tools] }, seen);
+    const read = speakers.map((message) => ({ ...message, name: '[EMAIL]' }));
+    expect(seen).toMatchObject([{ messages: [...read, ...tools] }]);
+  });
+
   it("refuses a request in Anthropic's words", async () => {
     const steps = [guard({ guards: { input: [noPoison] } }) as Step, handler({ type: JSON_TYPE, text: '{}', size: 9 })];
     await withHost(steps, async ({ post }) => {

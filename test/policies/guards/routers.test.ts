@@ -444,6 +444,25 @@ describe('the guards of the Chat Completions router', () => {
     ]);
   });
 
+  it.each([undefined, 'message', 'function', 'my_tool', 'recall', 'function_call', 'tool_use'])(
+    '[G-05] read the name of who speaks, whatever type a message has: %s',
+    async (type) => {
+      const app = await startChat({ guards: { input: [pii()] } });
+      app.fake.reply({ body: chatCompletion('Hi.') });
+      const messages = ['user', 'system', 'developer', 'assistant', 'my_tool'].map((role) => ({
+        role,
+        ...(type === undefined ? {} : { type }),
+        name: 'bob@example.com',
+        content: 'Go.',
+      }));
+      await askJson(app.url, { messages });
+      const sent = (app.fake.requests[0]?.body as JsonObject | undefined)?.messages as
+        | readonly JsonObject[]
+        | undefined;
+      expect(sent?.map(({ name }) => name)).toEqual(messages.map(() => '[EMAIL]'));
+    },
+  );
+
   it('leave the bytes of the model server alone where there are none', async () => {
     const app = await startChat({ guards: {} });
     const stream = textStream(TORN);

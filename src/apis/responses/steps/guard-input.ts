@@ -14,9 +14,10 @@ export async function guardInput(
   settings: { readonly limits: Limits },
 ): Promise<CheckedRequest> {
   const { apiRequest } = checked;
-  const loaded = apiRequest.context?.history?.loaded ?? [];
+  const { history, guarded: seen = [] } = apiRequest.context ?? {};
+  const known = new Set([...(history?.loaded ?? []), ...seen]);
   const sent = await restoreBody(apiRequest.body, guards);
-  const body = await guardBody(sent, guards, loaded.length > 0 ? new Set(loaded) : undefined);
+  const body = await guardBody(sent, guards, known.size > 0 ? known : undefined);
   const guarded = { ...checked, guards };
   if (body === apiRequest.body) return guarded;
   const valid = validateCreate(body, requestLimits(apiRequest, settings.limits));

@@ -82,7 +82,9 @@ export class GuardedEvents {
       case 'finish':
         await this.endText(true);
         await this.endCalls();
-        return this.pass(event);
+        // The client's own text, of which the model server has a placeholder.
+        if (event.stopSequence === undefined) return this.pass(event);
+        return this.pass({ ...event, stopSequence: await this.guards.restored(event.stopSequence) });
       case 'usage':
       case 'model-info':
         return this.pass(event);

@@ -1,4 +1,5 @@
 /** The body of a request with its new texts guarded. */
+import type { MaybePromise } from '../../../ports/store.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import type { Item } from '../../../protocol/items.ts';
 import type { ModelRequest } from '../../../protocol/model-request.ts';
@@ -86,9 +87,16 @@ export class ModelRequests {
   async guarded(request: ModelRequest): Promise<ModelRequest> {
     const items: Item[] = [];
     for (const [at, item] of request.items.entries()) items.push(await this.item(item, `input[${at}]`));
-    const { instructions } = request;
-    if (instructions === undefined) return { ...request, items };
-    return { ...request, items, instructions: await this.map(instructions, 'instructions') };
+    const { instructions, stopSequences } = request;
+    return {
+      ...request,
+      items,
+      ...(instructions === undefined ? {} : { instructions: await this.map(instructions, 'instructions') }),
+      // The cast: texts are replaced by texts.
+      ...(stopSequences && {
+        stopSequences: (await mapTexts(stopSequences, 'stop_sequences', PIECE, { map: this.map })) as readonly string[],
+      }),
+    };
   }
 
   private async item(item: Item, path: string): Promise<Item> {
@@ -99,6 +107,12 @@ export class ModelRequests {
     this.items.set(item, guarded);
     return guarded;
   }
+}
+
+/** A request that is only counted, as the model may receive it. Throws `content_filter`. */
+export function countedRequest(request: ModelRequest, guards: RequestGuards | undefined): MaybePromise<ModelRequest> {
+  if (!guards?.restores) return request;
+  return new ModelRequests(guards).guarded(request);
 }
 
 /** Adds the place of the blocked text to the error. */

@@ -19,10 +19,11 @@ export function collectGuards(
 ): RequestGuards | undefined {
   const { context, signal } = request;
   if (guards === undefined && context?.guards === undefined) return undefined;
-  const routerSessions = guards ? [guardSession(guards, request, hooks, false)] : [];
-  // The cast: only the middleware `guard` puts its sessions there.
-  const outerSessions = (context?.guards ?? []) as readonly GuardSession[];
+  // The cast: only the middleware `guard`, and a router that has begun to guard the request, put sessions there.
+  const begun = (context?.guards ?? []) as readonly GuardSession[];
+  const isBegun = guards === undefined || begun.some(({ settings }) => settings === guards);
+  const routerSessions = isBegun ? [] : [guardSession(guards, request, hooks, false)];
   // A turn may outlive the connection that the middleware knows.
-  const sessions = outerSessions.map((session) => ({ ...session, context: { ...session.context, signal } }));
+  const sessions = begun.map((session) => ({ ...session, context: { ...session.context, signal } }));
   return new RequestGuards([...routerSessions, ...sessions]);
 }

@@ -1,6 +1,7 @@
 /** The one list of what guards do not read of requests and answers, by position. */
 
 import { REASONING_LISTS } from '../../../protocol/chat-completions/reasoning-fields.ts';
+import { CALL_KINDS } from '../../../protocol/tool-calls/kinds.ts';
 
 /** How an object of the APIs, or each member of a list of them, is read. What it does not name is text. */
 export interface Position {
@@ -61,12 +62,18 @@ export const UNREAD = {
   settings: { unread: ['verbosity', 'effort', 'summary', 'generate_summary', 'reason'], skipped: ['format'] },
 } as const;
 
-/** How each kind of call names its tool: not read in items and messages of these types and roles. */
-const CALLS = /call|tool|function|_use$|^mcp_/;
+/** The items, blocks and events that name the tool that they call, or whose result they have. */
+const TOOL_TYPES: ReadonlySet<unknown> = new Set([
+  ...Object.keys(CALL_KINDS),
+  ...['function_call_output', 'custom_tool_call_output', 'mcp_approval_request'],
+  ...['tool_use', 'server_tool_use', 'mcp_tool_use'],
+  ...['response.function_call_arguments.delta', 'response.function_call_arguments.done'],
+]);
+const TOOL_ROLES: ReadonlySet<unknown> = new Set(['tool', 'function']);
 
-/** Whether the name of the object is that of a tool. */
+/** Whether the name of the object is that of a tool. In a message with a role it is that of who speaks, whatever its type is. */
 export function namesTool({ type, role }: Readonly<Record<string, unknown>>): boolean {
-  return [type, role].some((each) => typeof each === 'string' && CALLS.test(each));
+  return role === undefined || role === null ? TOOL_TYPES.has(type) : TOOL_ROLES.has(role);
 }
 
 /** Members that hold log probabilities and numbers of tokens, which spell a text that a guard may have changed. */
