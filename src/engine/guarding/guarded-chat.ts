@@ -38,16 +38,16 @@ export function guardedChat<Body extends JsonObject>(
         yield* chat(await bodyForModel(body, guards), call);
       }
     : chat;
-  return (body, call) => guardedStream(send(body, call), new ChatBatches(guards));
+  return (body, call) => guardedStream(send(body, call), new ChatBatches(guards, call.limits.outputBytes));
 }
 
 class ChatBatches implements BatchGuard<ChatBatch> {
   private readonly guards: RequestGuards;
   private readonly answer: ChatAnswer;
 
-  constructor(guards: RequestGuards) {
+  constructor(guards: RequestGuards, maxCharacters: number) {
     this.guards = guards;
-    this.answer = new ChatAnswer(guards);
+    this.answer = new ChatAnswer(guards, maxCharacters);
   }
 
   failure(error: unknown): Promise<unknown> {

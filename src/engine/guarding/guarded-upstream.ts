@@ -24,6 +24,9 @@ export function guardedUpstream(
     : (request, call) => upstream.stream(request, call);
   return {
     stream: (request, call) =>
-      guardedStream<readonly ModelEvent[]>(stream(request, call), new GuardedEvents(guards, opensItemOf(request))),
+      guardedStream<readonly ModelEvent[]>(
+        stream(request, call),
+        new GuardedEvents(guards, opensItemOf(request), call.limits.outputBytes),
+      ),
   };
 }

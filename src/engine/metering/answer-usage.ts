@@ -1,4 +1,5 @@
 /** Reads the usage and the written text of an answer from the bytes of any of the APIs, without parsing every event. */
+import { DEFAULT_LIMITS } from '../../ports/limits.ts';
 import { usageReader } from '../../protocol/anthropic/usage.ts';
 import { REASONING_TEXT_FIELDS } from '../../protocol/chat-completions/reasoning-fields.ts';
 import { costIn, mergeUsage, readUsage, usageIn } from '../../protocol/chat-completions/usage.ts';
@@ -22,6 +23,8 @@ const WRITTEN_FIELDS = [
   'partial_json',
 ];
 const WRITTEN = new RegExp(`"(?:${WRITTEN_FIELDS.join('|')})": ?"`, 'g');
+/** The most characters that are kept of what the model writes, to estimate its tokens. */
+const MAX_TEXT = DEFAULT_LIMITS.outputBytes;
 /** Nothing but usage follows it. */
 const FINISHED = /"finish_reason": ?"|"type": ?"(?:response\.(?:completed|incomplete)|message_stop)"|^\[DONE\]/;
 
@@ -33,7 +36,9 @@ export class AnswerUsage {
   usage: Usage | undefined;
   /** In dollars. */
   cost: number | undefined;
-  readonly written: GrownText = { text: '', tail: '' };
+  /** The number of characters that the model has written beside those of `text`. */
+  unkeptCharacters = 0;
+  private readonly written: GrownText = { text: '', tail: '' };
   /** Whether the model has finished its answer. */
   isFinished = false;
   /** Whether anything of it is in the shape of an API that calls models. */
@@ -42,7 +47,7 @@ export class AnswerUsage {
   /** Anthropic reports it in parts. */
   private readonly parts = usageReader();
 
-  /** What the model has written, escaped as in JSON. */
+  /** What the model has written, escaped as in JSON: its first 10 MiB. */
   get text(): string {
     return wholeText(this.written);
   }
@@ -52,7 +57,15 @@ export class AnswerUsage {
     this.isFinished ||= isWhole || FINISHED.test(data);
     this.isModels ||= MODELS.test(data);
     if (HAS_USAGE.test(data)) this.read(data);
-    grow(this.written, stringsAfter(IS_RESPONSES.test(data) ? DELTA : WRITTEN, data));
+    this.write(stringsAfter(IS_RESPONSES.test(data) ? DELTA : WRITTEN, data));
+  }
+
+  /** Adds what the model has written. */
+  write(text: string): void {
+    const { written } = this;
+    const room = MAX_TEXT - written.text.length - written.tail.length;
+    grow(written, text.length > room ? text.slice(0, room) : text);
+    this.unkeptCharacters += Math.max(0, text.length - room);
   }
 
   private read(data: string): void {

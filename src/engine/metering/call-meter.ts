@@ -2,7 +2,6 @@
 import type { BudgetedTurn } from '../../ports/budget.ts';
 import type { TokenCounter } from '../../ports/token-counter.ts';
 import { type ModelEvent, NO_USAGE, type Usage } from '../../protocol/events.ts';
-import { grow } from '../../protocol/grown-text.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { AnswerUsage } from './answer-usage.ts';
 
@@ -51,8 +50,8 @@ export class CallMeter {
       if (event.type === 'usage') Object.assign(this.answer, { usage: event.usage, cost: event.cost });
       else if (event.type === 'finish') this.answer.isFinished = true;
       else if (event.type === 'model-info') this.server = event.server ?? this.server;
-      else if ('text' in event) grow(this.answer.written, event.text);
-      else if (event.type === 'tool-call-delta') grow(this.answer.written, event.arguments);
+      else if ('text' in event) this.answer.write(event.text);
+      else if (event.type === 'tool-call-delta') this.answer.write(event.arguments);
     }
   }
 
@@ -85,7 +84,10 @@ export class CallMeter {
 
   /** Never rejects. */
   private async estimated(reported: Usage | undefined): Promise<Usage> {
-    const output = await this.tokensOf(this.answer.text);
+    const { text, unkeptCharacters } = this.answer;
+    const counted = await this.tokensOf(text);
+    // What was not kept has as many tokens for each character.
+    const output = unkeptCharacters === 0 ? counted : Math.ceil(counted * (1 + unkeptCharacters / text.length));
     const most = Math.max(output, reported?.output_tokens ?? 0);
     const input = reported?.input_tokens ?? (await this.inputTokens());
     return { ...NO_USAGE, ...reported, input_tokens: input, output_tokens: most, total_tokens: input + most };

@@ -1,5 +1,6 @@
 /** Which turn is read out of somebody else's chat completion. */
 
+import { jest } from '@jest/globals';
 import fc from 'fast-check';
 import { completionReader } from '../../../src/apis/chat-completions/request/record.ts';
 import type { EndpointRequest } from '../../../src/engine/request/endpoint-request.ts';
@@ -141,6 +142,28 @@ describe('completionReader', () => {
       readerOf().turn(),
     ];
     expect(nothing).toEqual(nothing.map(() => undefined));
+  });
+
+  it('[X-02] reads no more of a stream that has exceeded the limit, failed or is no JSON', () => {
+    const long = 'x'.repeat(100);
+    const endless: readonly ((index: number) => string)[] = [
+      (index) => chatChunk({ content: `${long}${index}` }),
+      (index) => chatChunk({ tool_calls: [{ index, id: `${long}${index}`, function: { name: 'f', arguments: '' } }] }),
+      (index) => (index === 0 ? 'data: {"error":{"message":"broken"}}\n\n' : chatChunk({ content: 'x' })),
+      (index) => (index === 0 ? 'data: {"id\n\n' : chatChunk({ content: 'x' })),
+    ];
+    const parse = jest.spyOn(JSON, 'parse');
+    const parsed = endless.map((frame) => {
+      parse.mockClear();
+      const { turn } = streamed(
+        Array.from({ length: 500 }, (_, index) => frame(index)).join(''),
+        {},
+        { outputBytes: 1000 },
+      );
+      return [turn, parse.mock.calls.length < 20];
+    });
+    parse.mockRestore();
+    expect(parsed).toEqual(endless.map(() => [undefined, true]));
   });
 
   it('[P-08] takes the first id that is one, since Azure’s first chunk has an empty one', () => {

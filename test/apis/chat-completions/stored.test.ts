@@ -49,6 +49,15 @@ describe('stored chat completions', () => {
     return app;
   }
 
+  const TIGHT = { model: { outputBytes: 1000 } } as const;
+
+  /** A stream of chunks with these fields, beside the head that all of them have. */
+  function chunks(count: number, fields: (index: number) => JsonObject): string {
+    const head = { id: 'chatcmpl-a', object: 'chat.completion.chunk', created: 1, model: 'm' };
+    const data = Array.from({ length: count }, (_, index) => JSON.stringify({ ...head, ...fields(index) }));
+    return [...data, '[DONE]'].map((each) => `data: ${each}\n\n`).join('');
+  }
+
   async function statusOf(url: string, path: string, headers: Readonly<Record<string, string>> = AS_OPENAI.headers) {
     const answer = await fetch(`${url}${path}`, { headers });
     await answer.arrayBuffer();
@@ -203,6 +212,55 @@ describe('stored chat completions', () => {
     await (await ask(app.url, { stream: true, store: true }, AS_OPENAI)).text();
     const { data } = await openaiClient(app.url).chat.completions.list();
     expect(data).toEqual([]);
+  });
+
+  const LONG = 'x'.repeat(50);
+  const call = (fields: JsonObject) => ({ delta: { tool_calls: [{ index: 0, ...fields }] } });
+  it.each<[string, (index: number) => JsonObject]>([
+    ['fields of a delta', (index) => ({ delta: { [`f${index}`]: LONG } })],
+    ['names of fields', (index) => ({ delta: { [`${LONG}${index}`]: 0 } })],
+    ['objects in a delta', (index) => ({ delta: { [`f${index}`]: { text: LONG } } })],
+    ['lists in a delta', (index) => ({ delta: { [`${LONG}${index}`]: [] } })],
+    ['fields of a choice', (index) => ({ delta: {}, [`f${index}`]: LONG })],
+    ['fields of a call', (index) => call({ [`f${index}`]: LONG })],
+    ['fields of a function', (index) => call({ function: { [`f${index}`]: LONG } })],
+    ['fields of speech', (index) => ({ delta: { audio: { [`f${index}`]: LONG } } })],
+    ['fields of log probabilities', (index) => ({ delta: {}, logprobs: { [`f${index}`]: LONG } })],
+    ['a field that becomes longer', (index) => ({ delta: { state: 'x'.repeat(50 * index) } })],
+    ['a value that is nested too deeply', () => ({ delta: { state: JSON.parse('['.repeat(99) + ']'.repeat(99)) } })],
+    ['choices', (index) => ({ index, delta: {} })],
+  ])('[E-08] stores no answer with %s without an end', async (_, choice) => {
+    const notes: Note[] = [];
+    const app = await start({ hooks: { onNote: (note) => void notes.push(note) }, limits: TIGHT });
+    app.fake.reply({ body: chunks(600, (index) => ({ choices: [{ index: 0, ...choice(index) }] })) });
+    await (await ask(app.url, { stream: true, store: true }, AS_OPENAI)).text();
+    const { data } = await openaiClient(app.url).chat.completions.list();
+    expect([data, notes.filter(({ code }) => code === 'chat_unstored').length]).toEqual([[], 1]);
+  });
+
+  it('[E-08] stores no answer with fields of a chunk without an end', async () => {
+    const app = await start({ limits: TIGHT });
+    app.fake.reply({ body: chunks(600, (index) => ({ [`f${index}`]: LONG, choices: [] })) });
+    await (await ask(app.url, { stream: true, store: true }, AS_OPENAI)).text();
+    const { data } = await openaiClient(app.url).chat.completions.list();
+    expect(data).toEqual([]);
+  });
+
+  it('[E-08] stores an answer whose chunks repeat their fields any number of times', async () => {
+    const app = await start({ limits: TIGHT });
+    const usage = (index: number) => ({ prompt_tokens: 9, completion_tokens: index, total_tokens: 9 + index });
+    app.fake.reply({
+      body: chunks(600, (index) => ({
+        ...{ model: LONG, system_fingerprint: LONG, usage: usage(index), constructor: LONG, timings: { ms: index } },
+        choices: [{ index: 0, delta: { content: 'a', name: LONG, state: [{}].slice(index) }, toString: LONG }],
+      })),
+    });
+    await (await ask(app.url, { stream: true, store: true }, AS_OPENAI)).text();
+    const client = openaiClient(app.url);
+    expect(await client.chat.completions.retrieve('chatcmpl-a')).toMatchObject({
+      ...{ usage: usage(599), timings: { ms: 599 } },
+      choices: [{ message: { content: 'a'.repeat(600), name: LONG, state: [{}] } }],
+    });
   });
 
   it('[E-08] refuses metadata that cannot be stored, before the model is asked', async () => {

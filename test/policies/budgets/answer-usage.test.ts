@@ -58,6 +58,17 @@ it('[V-06] [C-28] takes counts in pieces together, and none of zeros behind them
   ]);
 });
 
+it('[C-28] keeps ten megabytes of a text without an end, and counts the rest', () => {
+  const answer = new AnswerUsage();
+  const piece = 'x'.repeat(2 ** 20 - 1);
+  for (let index = 0; index < 14; index += 1) answer.take(chunk({ content: piece }), false);
+  const whole = new AnswerUsage();
+  whole.take(chunk({ content: piece.repeat(14) }), true);
+  expect([answer, whole].map(({ text, unkeptCharacters }) => [text.length, unkeptCharacters])).toEqual(
+    Array(2).fill([10 * 2 ** 20, 14 * piece.length - 10 * 2 ** 20]),
+  );
+});
+
 it('[P-11] takes time in proportion to the answer, and no stack', async () => {
   const hostile = [
     (size: number) => `{"content":"${'x'.repeat(size)}"}`,

@@ -171,6 +171,18 @@ describe('[C-28] a proxy', () => {
     });
   });
 
+  it.each([
+    ['chunks', { ...CHAT, stream: true }, (text: string) => chatChunk({ content: text })],
+    ['events', { ...RESPONSES, stream: true }, (delta: string) => event('response.output_text.delta', { delta })],
+  ])('[C-28] whose %s have no end is charged with more than is kept of it', async (_, body, written) => {
+    const pieces = Array<string>(12).fill(written('x'.repeat(2 ** 20)));
+    await behind(proxy(SSE, pieces), async ({ post }, budget) => {
+      await (await post(body)).arrayBuffer();
+      const [requests, , output = 0] = await counted(budget);
+      expect([requests, Math.round(output / 2 ** 20)]).toEqual([1, 12]);
+    });
+  });
+
   it('whose client leaves before the answer is charged with the input', async () => {
     let arrived = () => {};
     const arrival = new Promise<void>((resolve) => {

@@ -35,6 +35,8 @@ export function completionReader(request: EndpointRequest, { limits, reasoning }
   let done = false;
 
   function take(text: string): void {
+    // The decoder would go on growing.
+    if (failed || state.ended) return;
     try {
       const events: ModelEvent[] = [];
       const chunk: unknown = JSON.parse(text);

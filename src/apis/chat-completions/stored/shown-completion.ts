@@ -1,5 +1,7 @@
 /** What a client has received of a completion, put together to the resource that it would have been without a stream. */
+import { bytesOfItem } from '../../../ports/limits.ts';
 import { choiceIndex } from '../../../protocol/chat-completions/chunk.ts';
+import { jsonWeight } from '../../../protocol/chat-completions/own-fields.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
 import { TEXT_FIELDS } from '../answer/message-fields.ts';
@@ -23,11 +25,12 @@ const MAX_PLACES = 1024;
 export class ShownCompletion {
   private readonly maxLength: number;
   private length = 0;
+  private places = 0;
   private fields: Fields = {};
   private readonly choices = new Map<number, ShownChoice>();
   private isComplete = true;
 
-  /** `maxLength` is the most characters of text and JSON that are kept of the answer. */
+  /** `maxLength` is the most characters of text, JSON and names of fields that are kept of the answer. */
   constructor(maxLength: number) {
     this.maxLength = maxLength;
   }
@@ -64,6 +67,7 @@ export class ShownCompletion {
   }
 
   private takeChunk(chunk: unknown): void {
+    if (!this.isComplete) return;
     if (!isRecord(chunk) || isRecord(chunk.error)) {
       this.isComplete = false;
       return;
@@ -71,19 +75,19 @@ export class ShownCompletion {
     const { choices, obfuscation: _, ...head } = chunk;
     for (const [name, value] of Object.entries(head)) {
       // Azure's very first chunk has an empty id, and most chunks have a usage of null.
-      if (value !== null && value !== '') this.fields[name] = value;
+      if (value !== null && value !== '') this.put(this.fields, name, value);
     }
     for (const choice of recordsIn(choices)) this.takeChoice(choice);
   }
 
   private takeChoice({ index, delta, logprobs, ...rest }: JsonObject): void {
-    const choice = placeIn(this.choices, choiceIndex({ index }), () => ({
+    const choice = this.placeIn(this.choices, choiceIndex({ index }), () => ({
       fields: {},
       message: { role: 'assistant', content: null },
       calls: new Map(),
     }));
     if (!choice) return;
-    for (const [name, value] of Object.entries(rest)) if (value !== null) choice.fields[name] = value;
+    for (const [name, value] of Object.entries(rest)) if (value !== null) this.put(choice.fields, name, value);
     if (isRecord(logprobs)) this.add(recordIn(choice.fields, 'logprobs'), logprobs, NOTHING);
     if (!isRecord(delta)) return;
     const { tool_calls: calls, function_call: called, audio, ...fields } = delta;
@@ -92,7 +96,7 @@ export class ShownCompletion {
     if (isRecord(audio)) this.add(recordIn(choice.message, 'audio'), audio, GROWING_AUDIO);
     for (const call of recordsIn(calls)) {
       const { index: at = 0, function: functionCall, custom, ...others } = call;
-      const place = placeIn(choice.calls, at, () => ({}));
+      const place = this.placeIn(choice.calls, at, () => ({}));
       if (!place) continue;
       this.add(place, others, NOTHING);
       if (isRecord(functionCall)) this.add(recordIn(place, 'function'), functionCall, ARGUMENTS);
@@ -106,16 +110,40 @@ export class ShownCompletion {
       const before = fields[name];
       if (typeof value === 'string' && growing.has(name)) {
         if (this.takesRoom(value.length)) fields[name] = (typeof before === 'string' ? before : '') + value;
-      } else if (Array.isArray(value) && this.takesRoom(JSON.stringify(value).length)) {
-        if (Array.isArray(before)) for (const each of value) before.push(each);
-        else fields[name] = [...value];
-      } else if (value !== null && !Array.isArray(value)) fields[name] = value;
+      } else if (Array.isArray(value)) {
+        if (!Array.isArray(before)) this.put(fields, name, [...value]);
+        else for (const each of value) if (this.takesRoom(weigh(each))) before.push(each);
+      } else if (value !== null) this.put(fields, name, value);
     }
+  }
+
+  /** Sets the field; what it was before is no longer kept. */
+  private put(fields: Fields, name: string, value: unknown): void {
+    const before = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    // As most fields of most chunks.
+    if (before === value) return;
+    const replaced = before === undefined ? -name.length : weigh(before);
+    if (this.takesRoom(weigh(value) - replaced)) fields[name] = value;
+  }
+
+  private placeIn<Value>(places: Map<number, Value>, index: unknown, create: () => Value): Value | undefined {
+    if (typeof index !== 'number') return undefined;
+    const found = places.get(index);
+    if (found || places.size >= MAX_PLACES) return found;
+    this.places += 1;
+    if (!this.takesRoom(bytesOfItem(this.places))) return undefined;
+    const made = create();
+    places.set(index, made);
+    return made;
   }
 
   private takesRoom(length: number): boolean {
     this.length += length;
-    if (this.length > this.maxLength) this.isComplete = false;
+    if (this.length > this.maxLength) {
+      this.isComplete = false;
+      this.fields = {};
+      this.choices.clear();
+    }
     return this.isComplete;
   }
 }
@@ -124,13 +152,9 @@ const NOTHING: ReadonlySet<string> = new Set();
 /** A call's name comes once, its arguments in pieces. */
 const ARGUMENTS: ReadonlySet<string> = new Set(['arguments', 'input']);
 
-function placeIn<Value>(places: Map<number, Value>, index: unknown, create: () => Value): Value | undefined {
-  if (typeof index !== 'number') return undefined;
-  const found = places.get(index);
-  if (found || places.size >= MAX_PLACES) return found;
-  const made = create();
-  places.set(index, made);
-  return made;
+/** Of what is nested too deeply to be stored: infinite. */
+function weigh(value: unknown): number {
+  return jsonWeight(value) ?? Number.POSITIVE_INFINITY;
 }
 
 /** The object in the field, which is created if there is none. */

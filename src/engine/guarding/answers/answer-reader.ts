@@ -1,8 +1,9 @@
 /** What the answers of all APIs have in common for guards that read another server's bytes: one walk, and texts that grow from event to event. */
 
+import { bytesOfItem } from '../../../ports/limits.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
 import { moveCitations } from '../../../protocol/annotations.ts';
-import { ApiError } from '../../../protocol/errors.ts';
+import { outputTooLarge } from '../../../protocol/errors.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
 import { isPromise, isRecord, type JsonObject, mapMaybePromise } from '../../../protocol/record.ts';
 import { isDone } from '../../../streams/sse-frames.ts';
@@ -42,12 +43,15 @@ export abstract class AnswerReader {
   isBlocked = false;
   protected readonly guards: RequestGuards;
   protected readonly openTexts = new Map<string, OpenText>();
-  private characterBudget: number;
+  private textBudget: number;
+  private keptBudget: number;
+  private keptValues = 0;
 
-  /** `maxCharacters` limits the growing texts of one answer. */
+  /** `maxCharacters` limits the growing texts of one answer, and what is kept of it, which may repeat them. */
   constructor(guards: RequestGuards, maxCharacters: number = Number.POSITIVE_INFINITY) {
     this.guards = guards;
-    this.characterBudget = maxCharacters;
+    this.textBudget = maxCharacters;
+    this.keptBudget = maxCharacters;
   }
 
   /** The events that take the place of one. Rejects with `guard_failed` and `output_too_large`. */
@@ -136,6 +140,13 @@ export abstract class AnswerReader {
     );
   }
 
+  /** Counts a value that is kept beside the growing texts. Throws `output_too_large`. */
+  protected countKept(value: unknown): void {
+    this.keptValues += 1;
+    this.keptBudget -= JSON.stringify(value ?? null).length + bytesOfItem(this.keptValues);
+    if (this.keptBudget < 0) throw outputTooLarge('a response');
+  }
+
   /** A whole text. Its track is added to `tracks`. */
   protected async guardText(text: string, path: string, tracks?: Map<string, Track>): Promise<string> {
     const track = this.guards.textTrack(this.placeAt(path));
@@ -173,9 +184,8 @@ export abstract class AnswerReader {
     const guarded = (isPromise(mapped) ? await mapped : mapped) as JsonObject;
     for (const [at, { key, place, steps }] of growing.entries()) {
       const text = texts[at] ?? '';
-      this.characterBudget -= text.length;
-      if (this.characterBudget < 0)
-        throw new ApiError('output_too_large', 'The handler wrote more than the limit for one answer.');
+      this.textBudget -= text.length;
+      if (this.textBudget < 0) throw outputTooLarge('a response');
       const open = this.openText(key, place, guarded, steps);
       setValue(guarded, steps, await open.track.write(text));
     }

@@ -10,6 +10,12 @@ import { ResponseAnswer } from './response-answer.ts';
 /** The APIs. */
 export type AnswerApi = 'responses' | 'chat-completions' | 'messages';
 
+const READERS = {
+  responses: ResponseAnswer,
+  'chat-completions': ChatAnswer,
+  messages: MessageAnswer,
+} as const;
+
 /** One answer. The client chooses the path of its request, so the answer itself says which API it is of. */
 export class AnyAnswer {
   /** The API of the answer as far as it is known. */
@@ -24,7 +30,7 @@ export class AnyAnswer {
     this.guards = guards;
     this.maxCharacters = maxCharacters;
     this.api = expected;
-    this.reader = this.readerFor(expected);
+    this.reader = new READERS[expected](guards, maxCharacters);
   }
 
   /** Whether nothing may follow. */
@@ -59,14 +65,8 @@ export class AnyAnswer {
   private use(api: AnswerApi | undefined): void {
     if (!api) return;
     this.isCertain = true;
-    if (api !== this.api) this.reader = this.readerFor(api);
+    if (api !== this.api) this.reader = new READERS[api](this.guards, this.maxCharacters);
     this.api = api;
-  }
-
-  private readerFor(api: AnswerApi): AnswerReader {
-    if (api === 'chat-completions') return new ChatAnswer(this.guards);
-    const Reader = api === 'messages' ? MessageAnswer : ResponseAnswer;
-    return new Reader(this.guards, this.maxCharacters);
   }
 }
 

@@ -17,6 +17,8 @@ import {
 
 const DONE = '[DONE]';
 const CONTENT = 'content';
+/** The maximum number of choices of an answer. */
+const MAX_CHOICES = 1024;
 /** Members of a delta that come whole, and those of which nothing is shown or read. */
 const WHOLE_MEMBERS: ReadonlySet<string> = new Set([
   ...['annotations', 'images', 'citations', 'sources'],
@@ -71,8 +73,10 @@ export class ChatAnswer extends AnswerReader {
   /** Nothing may follow the end of a choice: it could continue a text that has already been sent. */
   private takeChoice(choice: unknown): unknown {
     if (!isRecord(choice)) return choice;
-    this.choices.add(choiceIndex(choice));
-    if (!this.finishedChoices.has(choiceIndex(choice))) return choice;
+    const index = choiceIndex(choice);
+    this.choices.add(index);
+    if (this.choices.size > MAX_CHOICES) throw new GuardBlocked('It has too many choices.');
+    if (!this.finishedChoices.has(index)) return choice;
     const { delta: _, message: __, text: ___, ...others } = choice;
     return { ...others, delta: {} };
   }
@@ -82,8 +86,14 @@ export class ChatAnswer extends AnswerReader {
     if (content) this.contents.set(index, content);
     if (!isRecord(delta) || !Array.isArray(delta.annotations)) return;
     const { annotations } = delta;
-    const held = this.heldCitations.get(index) ?? [];
-    if (content?.holds) this.heldCitations.set(index, held.concat(annotations));
+    if (content?.holds) {
+      const held = this.heldCitations.get(index) ?? [];
+      for (const annotation of annotations) {
+        this.countKept(annotation);
+        held.push(annotation);
+      }
+      this.heldCitations.set(index, held);
+    }
     // The cast: the chunk was parsed for this reader alone.
     (delta as Record<string, unknown>).annotations = content?.holds ? [] : shownCitations(content, annotations);
   }

@@ -1,7 +1,9 @@
 /** Guards a model's answer between the upstream and the machine, so that what is stored is what is shown. */
 
+import { bytesOfItem } from '../../../ports/limits.ts';
 import { moveCitations } from '../../../protocol/annotations.ts';
 import { mapFetchedPage } from '../../../protocol/anthropic/fetched-page.ts';
+import { outputTooLarge } from '../../../protocol/errors.ts';
 import type { ModelEvent } from '../../../protocol/events.ts';
 import { GuardBlocked } from '../guard/guard-context.ts';
 import type { RequestGuards } from '../request/request-guards.ts';
@@ -32,12 +34,20 @@ export class GuardedEvents {
   private readonly calls = new Map<number, Track>();
   private text: OpenText | undefined;
   private out: ModelEvent[] = [];
+  /** What is left of the limit for citations that wait. Whatever passes is limited by its reader. */
+  private citationBudget: number;
   /** Whether a guard has ended the answer. */
   isBlocked = false;
 
-  constructor(guards: RequestGuards, opensItem: (name: string) => boolean) {
+  /** `maxCharacters` limits the citations that wait for a text before them. */
+  constructor(
+    guards: RequestGuards,
+    opensItem: (name: string) => boolean,
+    maxCharacters: number = Number.POSITIVE_INFINITY,
+  ) {
     this.guards = guards;
     this.opensItem = opensItem;
+    this.citationBudget = maxCharacters;
   }
 
   /** The events that may pass on. Rejects with `guard_failed`. */
@@ -147,11 +157,15 @@ export class GuardedEvents {
     this.calls.clear();
   }
 
-  /** Waits while text before it is held back. */
+  /** Waits while text before it is held back. Throws `output_too_large`. */
   private async takeCitation(event: AnnotationEvent): Promise<void> {
     if (this.text?.type !== 'text-delta') await this.endText(true);
     this.text ??= this.openText('text-delta');
     const { annotation, atEnd, ...rest } = event;
+    if (this.text.track.holds) {
+      this.citationBudget -= JSON.stringify(annotation).length + bytesOfItem(this.text.citations.length);
+      if (this.citationBudget < 0) throw outputTooLarge('a response');
+    }
     this.text.citations.push({
       ...rest,
       annotation: atEnd ? moveCitations(annotation, () => this.text?.track.position ?? 0) : annotation,

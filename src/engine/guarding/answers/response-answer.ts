@@ -65,7 +65,10 @@ export class ResponseAnswer extends AnswerReader {
       ? { ...guarded, annotation: shownCitations(track, guarded.annotation) }
       : guarded;
     if (isRecord(shown.response)) this.response = shown.response;
-    if (type === 'response.output_item.done') this.output.push(shown.item);
+    if (type === 'response.output_item.done') {
+      this.countKept(shown.item);
+      this.output.push(shown.item);
+    }
     return [...rest, shown];
   }
 
