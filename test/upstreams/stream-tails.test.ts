@@ -287,6 +287,24 @@ describe('the end events of a Responses server', () => {
     }
   });
 
+  it('[Q-03] may all be missing behind the free text of a call, but for that of the response', async () => {
+    const begun = [added(custom('')), about('custom_tool_call_input.delta', { delta: 'say "hi"' })];
+    expect(await answered(...begun, ended())).toEqual([{ input: 'say "hi"' }]);
+    const look = [added(call(''), 1), done(call('{}'), 1)];
+    expect(await answered(...begun, ...look, ended())).toEqual([{ input: 'say "hi"' }, '{}']);
+  });
+
+  it('[Q-03] [S-11] leave the free text incomplete where the response is', async () => {
+    const begun = [added(custom('')), about('custom_tool_call_input.delta', { delta: 'rm -rf /' })];
+    const cut = responseEnd('incomplete', { incomplete_details: { reason: 'max_output_tokens' }, output: [] });
+    fake.reply(eventStream(responseStart() + begun.join('') + cut));
+    const { response } = await askForStream(app.url, { tools });
+    expect([response.status, response.output]).toEqual([
+      'incomplete',
+      [expect.objectContaining({ type: 'custom_tool_call', status: 'incomplete', input: 'rm -rf /' })],
+    ]);
+  });
+
   it('[Q-03] reach the Messages API, too', async () => {
     fake.reply(
       eventStream([responseStart(), ...HEL, done(message(text('hello', cite('http://a')))), ended()].join('')),

@@ -138,9 +138,10 @@ export class ChatDecoder {
     this.tags?.end(events);
     if (events.length > before) this.noteOutput(before, events);
     this.settleCalls(events);
+    const { reason, failure, unknown } = readFinish(this.finish);
+    this.calls?.end(events, reason !== 'stop' || failure !== undefined || (!this.finish && !sawDone));
     this.emitCitations(events);
     if (this.calls?.hasNameless()) this.unread.add('message.tool_calls[].function.name');
-    const { reason, failure, unknown } = readFinish(this.finish);
     this.emitNotes(unknown);
     this.checkAnswer(sawDone);
     if (failure && (!this.passes || this.finish === 'error')) throw failure;

@@ -6,6 +6,7 @@ import { rememberDigits } from '../json/whole-numbers.ts';
 import { isRecord, type JsonObject, textOrNone } from '../record.ts';
 import { ArgumentPieces } from '../tool-calls/arguments/argument-pieces.ts';
 import { writtenArguments } from '../tool-calls/arguments/call-arguments.ts';
+import { INPUT_END, INPUT_START, inputPiece } from '../tool-calls/custom-tool-call.ts';
 import type { KnownCall } from './answer-state.ts';
 
 /**
@@ -19,6 +20,8 @@ interface Call {
   /** The arguments that wait until the call is emitted. */
   arguments: string;
   readonly pieces: ArgumentPieces;
+  /** Whether it takes free text, which is its one argument here. */
+  isCustom: boolean;
   emitted: boolean;
   /** The chunk that last changed it. */
   chunk: number;
@@ -28,6 +31,8 @@ interface Entry {
   readonly index: number | undefined;
   readonly id: string;
   readonly name: string;
+  readonly isCustom: boolean;
+  /** The text of a custom call, or the JSON of any other. */
   readonly arguments: string;
 }
 
@@ -47,6 +52,8 @@ export class ToolCalls {
   private readonly open = new Set<Call>();
   /** Calls of which a fragment is held. */
   private readonly holding = new Set<Call>();
+  /** Calls whose free text has not ended: only the end of the answer shows that. */
+  private readonly customs = new Set<Call>();
   private readonly atIndex = new Map<number, Call>();
   private readonly withId = new Map<string, Call>();
   /** Calls that came without a name, which some have got since. */
@@ -75,7 +82,12 @@ export class ToolCalls {
       }
       if (call.name.length > MAX_NAME_LENGTH)
         throw new ApiError('output_too_large', 'The model called a tool by a name that is too long.');
-      const more = call.pieces.take(entry.arguments);
+      if (entry.isCustom && !call.pieces.isBegun) {
+        call.isCustom = true;
+        this.customs.add(call);
+      }
+      const { pieces, isCustom } = call;
+      const more = pieces.take(isCustom ? inputPiece(entry.arguments, !pieces.isBegun) : entry.arguments);
       if (more !== '' || (call.pieces.isHolding && !call.emitted)) emitCall(call, more, events);
       if (call.pieces.isHolding) this.holding.add(call);
       if (call.id !== '') this.withId.set(call.id, call);
@@ -94,6 +106,15 @@ export class ToolCalls {
       if (more !== '') emitCall(call, more, events);
     }
     this.holding.clear();
+  }
+
+  /** Ends the free text of all calls, after `settle`; in an answer that was cut off, not that of the newest call. */
+  end(events: ModelEvent[], isCutOff: boolean): void {
+    for (const call of this.customs) {
+      if (isCutOff && call === this.last) continue;
+      emitCall(call, call.pieces.take(call.pieces.isBegun ? INPUT_END : INPUT_START + INPUT_END), events);
+    }
+    this.customs.clear();
   }
 
   private settleOpen(events: ModelEvent[], except?: Call): void {
@@ -124,7 +145,7 @@ export class ToolCalls {
 
   /** Whether the newest call has begun its arguments, and not ended them. */
   isMidCall(): boolean {
-    return this.last?.pieces.isBegun === true && !this.last.pieces.isWholeObject();
+    return this.last?.pieces.isBegun === true && !mayBeWhole(this.last);
   }
 
   /**
@@ -134,7 +155,7 @@ export class ToolCalls {
   private callOf(entry: Entry): Call {
     const known = this.withId.get(entry.id);
     const indexed = entry.index === undefined ? (known ?? this.last) : this.atIndex.get(entry.index);
-    const isKnown = entry.name === '' || (indexed && entry.name === known?.name && !known.pieces.isWholeObject());
+    const isKnown = entry.name === '' || (indexed && entry.name === known?.name && !mayBeWhole(known));
     const earlier = known && indexed?.id !== entry.id && isKnown ? known : indexed;
     if (earlier && !startsAnother(earlier, entry, this.chunk)) {
       if (entry.index !== undefined && earlier !== indexed) this.atIndex.set(entry.index, earlier);
@@ -146,6 +167,7 @@ export class ToolCalls {
       name: '',
       arguments: '',
       pieces: new ArgumentPieces(),
+      isCustom: false,
       emitted: false,
       chunk: this.chunk,
     };
@@ -170,13 +192,20 @@ export class ToolCalls {
 function startsAnother(call: Call, entry: Entry, chunk: number): boolean {
   // A fragment without a name continues its call even under a new id: old vLLM generates an id for every chunk.
   if (entry.name === '') return false;
-  if (call.name !== '' && entry.name !== call.name && call.pieces.isWholeObject()) return true;
+  if (call.name !== '' && entry.name !== call.name && mayBeWhole(call)) return true;
   // Other servers write the name on each, too; a call behind one that a model has not ended begins without arguments, or with an object.
-  const isRest = entry.name === call.name && /^\s*[^\s{]/.test(entry.arguments);
+  const isRest = !call.isCustom && entry.name === call.name && /^\s*[^\s{]/.test(entry.arguments);
   if (entry.id !== '' && call.id !== '') return entry.id !== call.id && !(isRest && call.pieces.isMidObject());
   if (entry.index === undefined && call.chunk === chunk) return true;
-  if (entry.arguments === '' || !call.pieces.isWholeObject()) return false;
-  return entry.index === undefined || entry.name !== call.name || !call.pieces.isSameObject(entry.arguments);
+  if (entry.arguments === '' || !mayBeWhole(call)) return false;
+  if (entry.index === undefined || entry.name !== call.name) return true;
+  return !call.isCustom && !call.pieces.isSameObject(entry.arguments);
+}
+
+/** Whether nothing of the call need follow: any free text may be all of it. */
+function mayBeWhole({ isCustom, pieces }: Call): boolean {
+  if (isCustom) return pieces.isBegun;
+  return pieces.isWholeObject();
 }
 
 function emitCall(call: Call, text: string, events: ModelEvent[]): void {
@@ -201,7 +230,8 @@ function readEntry(entry: JsonObject): Entry {
     index: typeof index === 'number' && !Number.isNaN(index) ? index : undefined,
     id: textOrNone(entry.id),
     name: textOrNone(called.name),
-    arguments: custom ? JSON.stringify({ input: textOrNone(custom.input) }) : writtenArguments(written),
+    isCustom: Boolean(custom?.name || custom?.input),
+    arguments: custom ? textOrNone(custom.input) : writtenArguments(written),
   };
 }
 

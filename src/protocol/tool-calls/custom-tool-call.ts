@@ -32,3 +32,14 @@ export const customToolCall: WrittenToolCallKind = {
   answeredBy: { type: 'custom_tool_call_output', missing: (output) => ({ output }) },
   modelName: ({ name }) => toModelSafeName(plainText(name)),
 };
+
+/** The JSON around the free text of a call whose pieces arrive one by one: a function's one argument. */
+export const INPUT_START = '{"input":"';
+export const INPUT_END = '"}';
+
+/** A piece of the free text, for the place between the two; the first one that is not empty may begin the JSON. */
+export function inputPiece(text: string, isFirst = false): string {
+  if (text === '') return '';
+  const json = JSON.stringify(text).slice(1, -1);
+  return isFirst ? INPUT_START + json : json;
+}

@@ -13,6 +13,7 @@ import type { Note } from '../../protocol/note.ts';
 import { isFilledText, isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
 import { ArgumentPieces } from '../../protocol/tool-calls/arguments/argument-pieces.ts';
 import { writtenArguments } from '../../protocol/tool-calls/arguments/call-arguments.ts';
+import { INPUT_END, INPUT_START, inputPiece } from '../../protocol/tool-calls/custom-tool-call.ts';
 import { namespacedName, toModelSafeName } from '../../protocol/tool-calls/names/tool-names.ts';
 import { errorInBody, secondAnswerError } from '../../protocol/upstream-errors/upstream-error.ts';
 import { type Hold, holding } from '../http/without-output.ts';
@@ -200,7 +201,7 @@ export class ResponsesDecoder {
       call: item.call as number,
       ...(typeof id === 'string' && id ? { id } : {}),
       name: this.modelName(call),
-      arguments: item.isCustom ? BEFORE_INPUT + JSON.stringify(shown).slice(1, -1) : shown,
+      arguments: item.isCustom ? INPUT_START + inputPiece(shown) : shown,
       ...(Object.keys(fields).length > 0 ? { fields } : {}),
     });
   }
@@ -219,7 +220,7 @@ export class ResponsesDecoder {
   private addArguments(item: OpenItem, text: string, events: ModelEvent[]): void {
     if (item.call === undefined || text === '') return;
     grow(item.emitted, text);
-    const more = item.isCustom ? JSON.stringify(text).slice(1, -1) : text;
+    const more = item.isCustom ? inputPiece(text) : text;
     events.push({ type: 'tool-call-delta', call: item.call, arguments: more });
   }
 
@@ -269,7 +270,7 @@ export class ResponsesDecoder {
     const whole = item.isCustom ? plainText(input) : writtenArguments(json);
     const emitted = wholeText(item.emitted);
     if (whole.startsWith(emitted)) this.addArguments(item, whole.slice(emitted.length), events);
-    if (item.isCustom) events.push({ type: 'tool-call-delta', call: item.call as number, arguments: AFTER_INPUT });
+    if (item.isCustom) events.push({ type: 'tool-call-delta', call: item.call as number, arguments: INPUT_END });
     item.closed = true;
   }
 
@@ -311,6 +312,10 @@ export class ResponsesDecoder {
     for (const item of this.items.values()) if (item.pieces) this.addArguments(item, item.pieces.settle(), events);
     const output = isRecord(response) ? recordsIn(response.output) : [];
     if (output.length > 0 && this.settle(output, events)) this.note(OUTPUT_DIFFERS);
+    const isCutOff = isRecord(response) && response.status === 'incomplete';
+    // Free text whose end nothing has told ends here.
+    for (const item of this.items.values())
+      if (item.isCustom && !(isCutOff && item === this.newest)) this.closeCall({}, item, events);
     this.end(response, events);
   }
 
@@ -452,10 +457,6 @@ function emitSearch(item: JsonObject, events: ModelEvent[]): void {
 const CUSTOM = 'custom_tool_call';
 /** The types of which the events and items are read, and written anew. */
 const READ_TYPES: ReadonlySet<string> = new Set(['message', 'reasoning', 'function_call', 'web_search_call']);
-
-/** Free text, as the one argument of a function. */
-const BEFORE_INPUT = '{"input":"';
-const AFTER_INPUT = '"}';
 
 function readCitation(annotation: unknown): Citation | undefined {
   if (!isRecord(annotation) || !ANNOTATIONS.has(annotation.type)) return undefined;

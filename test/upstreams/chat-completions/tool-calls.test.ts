@@ -17,6 +17,7 @@ function written(...chunks: readonly (readonly unknown[])[]): readonly unknown[]
   const events: Parameters<typeof calls.settle>[0] = [];
   for (const chunk of chunks) calls.take(chunk, events);
   calls.settle(events);
+  calls.end(events, false);
   return events.map(({ type: _, ...event }) => event);
 }
 
