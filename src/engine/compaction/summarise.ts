@@ -6,6 +6,7 @@ import { ApiError, outputTooLarge } from '../../protocol/errors.ts';
 import { NO_USAGE, type Usage } from '../../protocol/events.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
+import { streamUntilAborted } from '../../streams/until-aborted-stream.ts';
 import type { CompactionSettings } from './settings.ts';
 import { toTranscript } from './transcript.ts';
 import { pendingStart } from './window.ts';
@@ -48,7 +49,7 @@ export async function* summarise(plan: CompactionPlan, settings: SummarySettings
   let summary = '';
   let used: Pick<Summarised, 'usage' | 'cost'> = { usage: NO_USAGE };
   let begun = false;
-  for await (const batch of upstream.stream(request, call)) {
+  for await (const batch of streamUntilAborted(upstream.stream(request, call), call.signal)) {
     if (!begun) yield;
     begun = true;
     for (const event of batch) {

@@ -13,6 +13,7 @@ import { callingProgram } from '../../protocol/tool-calls/program-call.ts';
 import { NO_ROOM } from '../../protocol/tool-calls/results/output-size.ts';
 import { interleaved } from '../../streams/interleaved.ts';
 import { mapStream, singleChunkStream } from '../../streams/pull-stream.ts';
+import { streamUntilAborted } from '../../streams/until-aborted-stream.ts';
 import { WholeCharacters } from './data/whole-characters.ts';
 import { isServerExecuted } from './machine/call-items.ts';
 import {
@@ -99,9 +100,9 @@ export interface ResumedTurn {
 /** The input of the state machine, batch by batch. */
 export type Inputs = AsyncIterable<readonly TurnInput[]>;
 
-/** What the model writes in answer to one request. */
+/** What the model writes in answer to one request, or until the turn is over: an upstream of the host's may not heed the signal. */
 export function modelOutput({ upstream, call, passesChunks }: Loop, request: ModelRequest): Inputs {
-  const output = upstream.stream(request, call);
+  const output = streamUntilAborted(upstream.stream(request, call), call.signal);
   return passesChunks ? output : mapStream(output, new WholeCharacters());
 }
 
