@@ -1,6 +1,7 @@
 /** The input of a turn's state machine: the model's output, the results of server-run tools, and the model again. */
 
 import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import { ApiError } from '../../protocol/errors.ts';
 import type { ApprovedCall, ResumedProgram, TurnInput } from '../../protocol/events.ts';
 import { originOfItem, outputItemId } from '../../protocol/ids.ts';
 import { partText } from '../../protocol/item-text.ts';
@@ -106,6 +107,13 @@ export function modelOutput({ upstream, call, passesChunks }: Loop, request: Mod
   return passesChunks ? output : mapStream(output, new WholeCharacters());
 }
 
+/** Throws `upstream_truncated` for a model call that has ended without its `finish`: its output may be cut anywhere. */
+export function requireFinish({ finish }: Pick<TurnState, 'finish'>): void {
+  if (finish !== undefined) return;
+  const cause = new Error("The upstream's stream ended without a `finish` event.");
+  throw new ApiError('upstream_truncated', 'The model server broke off its answer.', { cause });
+}
+
 /** A turn while its loop runs. */
 interface LoopedTurn {
   readonly loop: Loop;
@@ -171,6 +179,7 @@ async function* roundsOfTurn(loop: Loop, current: () => TurnState): AsyncGenerat
     if (!isFirst || resumed)
       yield singleChunkStream([{ type: 'model-call', isForced: typeof request.toolChoice === 'object' }]);
     yield withToolLists(modelOutput(loop, request));
+    requireFinish(current());
     noteMissingCall(loop, request, current(), before);
 
     const { pending, refused } = current();
