@@ -1,8 +1,15 @@
 /** The port to a token counter that works before the model server has counted. */
+import { inspect } from 'node:util';
 import type { ModelRequest } from '../protocol/model-request.ts';
 
 /** Counts the tokens of one model request. Rejects with the signal's reason. */
 export type TokenCounter = (request: ModelRequest, signal: AbortSignal) => Promise<number>;
+
+/** The count that a function of the host has returned, made whole: the function may estimate. Throws a `TypeError` for what is no count. */
+export function checkTokens(owner: string, count: unknown): number {
+  if (typeof count === 'number' && count >= 0 && count < Number.POSITIVE_INFINITY) return Math.ceil(count);
+  throw new TypeError(`${owner}: must return a number of tokens, got ${inspect(count, { depth: -1 })}`);
+}
 
 /** Counts of a host's requests, by an estimate that becomes better with each answer. */
 export interface TokenCounting {

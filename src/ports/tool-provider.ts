@@ -1,4 +1,5 @@
 /** The port to a provider of tools that the server runs itself, and the host's policy on which of them need the user's approval. */
+import { inspect } from 'node:util';
 import type {
   CodeOutput,
   FilePassage,
@@ -8,7 +9,7 @@ import type {
   WrittenFile,
 } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
-import { isRecord } from '../protocol/record.ts';
+import { isPromise, isRecord } from '../protocol/record.ts';
 import { fromHost } from './host/host-error.ts';
 import { type OptionCheck, withMethods } from './host/options-check.ts';
 import type { ProgramRuntime } from './programs/program-runtime.ts';
@@ -225,7 +226,7 @@ export const areTools: OptionCheck = (value) =>
 interface HostTools {
   /** Those of every request; undefined if the host chooses them by request. */
   readonly providers: readonly ToolProvider[] | undefined;
-  /** Those of one request. Throws `HostError` if the host's function throws. */
+  /** Those of one request. Throws `HostError` if the host's function throws, or returns something else. */
   readonly toolsOf: ToolsOf;
 }
 
@@ -237,7 +238,14 @@ export function hostTools(
   if (typeof tools === 'function')
     return {
       providers: undefined,
-      toolsOf: (request) => fromHost(() => tools(request as never)) as ReturnType<ToolsOf>,
+      toolsOf: (request) =>
+        fromHost(() => {
+          const chosen: unknown = tools(request as never);
+          if (Array.isArray(chosen) && chosen.every((each) => isProvider(each) === true)) return chosen;
+          // It may reject, which nobody else would handle.
+          if (isPromise(chosen)) chosen.then(undefined, () => {});
+          throw new TypeError(`tools: must return a list of tool providers, got ${inspect(chosen, { depth: -1 })}`);
+        }),
     };
   const providers = (tools === undefined ? [] : [tools].flat()) as readonly ToolProvider[];
   return { providers, toolsOf: () => providers };

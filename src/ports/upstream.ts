@@ -124,7 +124,7 @@ export interface ModelServerStatus {
 /**
  * A model server. `stream` yields one batch for each stretch of input that arrived together; an empty first batch means
  * that the model accepted the request. It throws `ApiError`: before the first batch if the model refuses, later if the
- * stream breaks. It ends only after a `finish` event.
+ * stream breaks. It ends only after a `finish` event; an answer without one fails as `upstream_truncated`.
  */
 export interface Upstream {
   /** A short name for messages, the status and spans, such as `vllm`. */

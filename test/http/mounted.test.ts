@@ -1,6 +1,8 @@
 /** The router as a guest in an app: wherever it is mounted, behind the host's own auth, beside the host's own routes. */
+import { parse } from 'node:querystring';
 import express, { type RequestHandler } from 'express';
 import request from 'supertest';
+import { queryFrom } from '../../src/engine/request/endpoint-request.ts';
 import { chatCompletionsUpstream, memoryStore, responsesRouter, type Upstream } from '../../src/index.ts';
 import { type FakeUpstream, startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { type RequestApp, requestAppPerTest } from '../support/request-app.ts';
@@ -115,5 +117,43 @@ describe('where it is mounted', () => {
       (await request(host).post('/ai/v1/responses').set('authorization', `Bearer ${token}`).send(ask)).status;
     const statuses = [await statusFor('good'), await statusFor('wrong')];
     expect([statuses, fake.requests.length - before]).toEqual([[200, 401], 1]);
+  });
+});
+
+describe('an app with a query parser of its own', () => {
+  const PARSERS: readonly [string, unknown][] = [
+    ['simple', 'simple'],
+    ['extended', 'extended'],
+    ['none', false],
+    ['URLSearchParams', (text: string) => new URLSearchParams(text)],
+    ['Map', (text: string) => new Map(new URLSearchParams(text))],
+  ];
+
+  /** The host's app with this parser, and a response of it with two items of input. */
+  async function withParser(parser: unknown) {
+    const app = express().set('query parser', parser);
+    const client = request.agent(app.use('/v1', responsesRouter({ upstream, store: memoryStore() })));
+    const input = ['a', 'b'].map((content) => ({ role: 'user', content }));
+    const { body } = await client.post('/v1/responses').send({ ...ask, input });
+    return { client, path: `/v1/responses/${body.id}` };
+  }
+
+  it.each(PARSERS)('[X-01] has its queries read: %s', async (_, parser) => {
+    const { client, path } = await withParser(parser);
+    const { body } = await client.get(`${path}/input_items?limit=1&order=asc&x=%zz&__proto__=1&constructor=2`);
+    const streamed = await client.get(`${path}?stream=true`);
+    const param = streamed.body.error.param;
+    expect([body.data.length, body.data[0].content[0].text, body.has_more, param]).toEqual([1, 'a', true, 'stream']);
+  });
+
+  it.each(['a=1&a=2&a=3', 'include[]=x&include[]=y&z', 'a=%20+b&c=&constructor=1', ''])(
+    '[X-01] has lists of repeated names, as the parser of Node makes them: %s',
+    (text) => expect(queryFrom(new URLSearchParams(text))).toEqual({ ...parse(text) }),
+  );
+
+  it('[X-01] keeps what the app has made of the query', async () => {
+    const { client, path } = await withParser(() => ({ limit: '1', order: 'asc' }));
+    const { body } = await client.get(`${path}/input_items?limit=2&order=desc`);
+    expect([body.data.length, body.data[0].content[0].text]).toEqual([1, 'a']);
   });
 });

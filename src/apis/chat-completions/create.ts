@@ -3,7 +3,7 @@
 import { withBudget } from '../../engine/metering/budgeted.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import { type EndpointRequest, hasLeft } from '../../engine/request/endpoint-request.ts';
-import { beginTurn, type Lifetime } from '../../engine/turn/lifetime.ts';
+import { beginTurn, type Lifetime, withinTurn } from '../../engine/turn/lifetime.ts';
 import { notify, reportInfo } from '../../ports/hooks.ts';
 import { toApiError } from '../../protocol/errors.ts';
 import { isPromise } from '../../protocol/record.ts';
@@ -29,10 +29,12 @@ export async function createChatCompletion(
   const life = beginTurn(request, settings.limits.durationMs, turns);
   let chat: PreparedChat | undefined;
   try {
-    if (life.place) await life.place;
-    const budget = withBudget(request, settings, life);
-    const { settings: charged, headers } = isPromise(budget) ? await budget : budget;
-    chat = await prepareChat(request, charged, life.signal);
+    const { headers, ...prepared } = await withinTurn(life, async () => {
+      const budget = withBudget(request, settings, life);
+      const { settings: charged, headers } = isPromise(budget) ? await budget : budget;
+      return { chat: await prepareChat(request, charged, life.signal), headers };
+    });
+    chat = prepared.chat;
     const answer = chat.server ? new ToolTurn(chat, chat.server) : new PassThrough(chat);
     const notifyEnd = reportRequest(request, chat, settings);
     if (chat.wantsWhole) {

@@ -7,6 +7,7 @@ import type { ChatBatch } from '../../ports/upstream.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import { type Mapping, mapStream, type PullStream, pullInTurn, singleChunkStream } from '../../streams/pull-stream.ts';
 import { DONE_FRAME } from '../../streams/sse-frames.ts';
+import { streamUntilAborted } from '../../streams/until-aborted-stream.ts';
 import { closingReason, wholeCompletion } from './answer/closing.ts';
 import { addAnswer, type Completion, closingFrames, dataFrame, passedFrame } from './answer/completion.ts';
 import { ChatEncoder } from './answer/encoder.ts';
@@ -35,7 +36,7 @@ export class PassThrough implements ChatAnswer, Mapping<ChatBatch, string> {
   async whole(): Promise<string> {
     const { chat, answer, completion } = this;
     const events: ModelEvent[] = [];
-    for await (const batch of chat.send(chat.body, chat.call)) answer.take(batch, events);
+    for await (const batch of this.batches()) answer.take(batch, events);
     answer.end(events);
     this.endAnswer();
     const share = { calls: answer.calls, hasResults: false, isStopped: false };
@@ -48,8 +49,14 @@ export class PassThrough implements ChatAnswer, Mapping<ChatBatch, string> {
   /** The frames of the stream. */
   frames(): PullStream<string> {
     const { chat } = this;
-    const frames = mapStream(chat.send(chat.body, chat.call), this);
+    const frames = mapStream(this.batches(), this);
     return chat.record ? pullInTurn(this.keptFrames(frames, chat.record)) : frames;
+  }
+
+  /** What the model server sends, or until the turn is over: an upstream of the host's may not heed the signal. */
+  private batches(): PullStream<ChatBatch> {
+    const { send, body, call } = this.chat;
+    return streamUntilAborted(send(body, call), call.signal);
   }
 
   private async *keptFrames(

@@ -5,7 +5,7 @@ import { collectGuards, type GuardingSettings } from '../../engine/guarding/requ
 import { type BudgetSettings, withBudget } from '../../engine/metering/budgeted.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { beginTurn } from '../../engine/turn/lifetime.ts';
+import { beginTurn, withinTurn } from '../../engine/turn/lifetime.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
@@ -39,23 +39,24 @@ async function createEmbeddings(
   const { signal } = life;
   const call: UpstreamCall = { signal, headers: passedHeaders(request), limits, note: noteReporter(request, settings) };
   try {
-    if (life.place) await life.place;
-    const { settings: charged, headers } = await withBudget(request, settings, life);
-    if (!isRecord(request.body)) throw new ApiError('invalid_json', 'The request body must be a JSON object.');
-    const guards = collectGuards({ ...request, signal }, settings);
-    const body = guards ? await guardBody(request.body, guards) : request.body;
-    const bytes = (fields: object) => Buffer.from(JSON.stringify({ ...body, ...fields }));
-    const passed = {
-      ...{ method: 'POST', path: '/embeddings', headers: { ...JSON_HEADERS, accept: 'application/json' } },
-      ...{ body: bytes({}), readModel: () => (typeof body.model === 'string' ? body.model : '') },
-      renamed: (model: string) => bytes({ model }),
-    };
-    // The cast: without it there is no such route.
-    const answer = await (charged.upstream as Passing).pass(passed, call);
-    return withHeaders(
-      { status: answer.status, headers: JSON_HEADERS, body: '', bytes: untilRead(answer.body, () => life.leave()) },
-      headers,
-    );
+    return await withinTurn(life, async () => {
+      const { settings: charged, headers } = await withBudget(request, settings, life);
+      if (!isRecord(request.body)) throw new ApiError('invalid_json', 'The request body must be a JSON object.');
+      const guards = collectGuards({ ...request, signal }, settings);
+      const body = guards ? await guardBody(request.body, guards) : request.body;
+      const bytes = (fields: object) => Buffer.from(JSON.stringify({ ...body, ...fields }));
+      const passed = {
+        ...{ method: 'POST', path: '/embeddings', headers: { ...JSON_HEADERS, accept: 'application/json' } },
+        ...{ body: bytes({}), readModel: () => (typeof body.model === 'string' ? body.model : '') },
+        renamed: (model: string) => bytes({ model }),
+      };
+      // The cast: without it there is no such route.
+      const answer = await (charged.upstream as Passing).pass(passed, call);
+      return withHeaders(
+        { status: answer.status, headers: JSON_HEADERS, body: '', bytes: untilRead(answer.body, () => life.leave()) },
+        headers,
+      );
+    });
   } catch (error) {
     life.leave();
     throw settings.upstream.redact?.(error, call) ?? error;

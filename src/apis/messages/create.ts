@@ -3,7 +3,7 @@
 import { withBudget } from '../../engine/metering/budgeted.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { beginTurn, type Lifetime } from '../../engine/turn/lifetime.ts';
+import { beginTurn, type Lifetime, withinTurn } from '../../engine/turn/lifetime.ts';
 import { failedTurn, turnApiError } from '../../engine/turn/observe.ts';
 import { readTurnEnd, runTurn } from '../../engine/turn/run-turn.ts';
 import { notify } from '../../ports/hooks.ts';
@@ -35,14 +35,17 @@ export async function createMessage(
 ): Promise<Reply | JsonReply> {
   const life = beginTurn(request, settings.limits.durationMs, turns);
   try {
-    if (life.place) await life.place;
-    const { settings: charged, headers } = await withBudget(request, settings, life);
-    const own = { ...charged, heartbeat: requestHeartbeat(request, settings) };
-    const prepared = await prepareMessages({ ...request, signal: life.signal }, own);
-    const upstream = passingUpstream(prepared, own);
+    const heartbeat = requestHeartbeat(request, settings);
+    const own = { ...request, signal: life.signal };
+    const { charged, headers, prepared } = await withinTurn(life, async () => {
+      const { settings: budgeted, headers } = await withBudget(request, settings, life);
+      const charged = { ...budgeted, heartbeat };
+      return { charged, headers, prepared: await prepareMessages(own, charged) };
+    });
+    const upstream = passingUpstream(prepared, charged);
     const reply = upstream
-      ? await passThrough(prepared.body, { ...request, signal: life.signal }, { ...own, upstream }, life)
-      : await runMessage(prepared, own, life);
+      ? await passThrough(prepared.body, own, { ...charged, upstream }, life.leave)
+      : await runMessage(prepared, charged, life);
     return withHeaders(reply, headers);
   } catch (error) {
     life.leave();
@@ -53,8 +56,10 @@ export async function createMessage(
 /** Answers by a turn over the request in items. */
 async function runMessage(prepared: RequestWithTools, settings: MessagesSettings, life: Lifetime): Promise<Reply> {
   const { request } = prepared;
-  const { body, itemsRequest } = await toItemsRequest(prepared, settings);
-  const { info, turn } = await settings.pipeline.prepareTurn(itemsRequest, life, settings.upstream);
+  const { body, info, turn } = await withinTurn(life, async () => {
+    const { body, itemsRequest } = await toItemsRequest(prepared, settings);
+    return { body, ...(await settings.pipeline.prepareTurn(itemsRequest, life, settings.upstream)) };
+  });
   notify(settings.hooks, 'onRequest', info);
   const facts = messageFacts({ ...prepared, body }, settings, info.responseId);
   const takeRequest = () => withMessagesSettings(turn.takeRequest(), body);

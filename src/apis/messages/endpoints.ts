@@ -2,7 +2,7 @@
 import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { countInput } from '../../engine/tokens/count-input.ts';
-import { beginTurn } from '../../engine/turn/lifetime.ts';
+import { beginTurn, withinTurn } from '../../engine/turn/lifetime.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import type { ModelApi } from '../endpoint/api.ts';
 import { endpointFor, type Handler, passedHeaders } from '../endpoint/endpoint.ts';
@@ -44,16 +44,18 @@ async function countMessageTokens(
   settings: MessagesSettings,
   turns: Activity,
 ): Promise<JsonReply> {
-  const { signal, place, leave } = beginTurn(apiRequest, settings.limits.durationMs, turns);
+  const life = beginTurn(apiRequest, settings.limits.durationMs, turns);
+  const { signal } = life;
   try {
-    if (place) await place;
-    const prepared = await prepareMessages({ ...apiRequest, signal }, settings, false);
-    const { itemsRequest } = await toItemsRequest(prepared, settings);
-    const request = await settings.pipeline.modelRequest(itemsRequest);
-    const headers = passedHeaders(apiRequest);
-    const call = { signal, headers, limits: settings.limits, note: noteReporter(apiRequest, settings) };
-    return jsonReply({ input_tokens: await countInput(request, call, settings) });
+    return await withinTurn(life, async () => {
+      const prepared = await prepareMessages({ ...apiRequest, signal }, settings, false);
+      const { itemsRequest } = await toItemsRequest(prepared, settings);
+      const request = await settings.pipeline.modelRequest(itemsRequest);
+      const headers = passedHeaders(apiRequest);
+      const call = { signal, headers, limits: settings.limits, note: noteReporter(apiRequest, settings) };
+      return jsonReply({ input_tokens: await countInput(request, call, settings) });
+    });
   } finally {
-    leave();
+    life.leave();
   }
 }

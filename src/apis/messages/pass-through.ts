@@ -1,7 +1,6 @@
 /** Passes a request on to a model server that speaks the Messages API itself, and its answer back, byte for byte. */
 
 import { type EndpointRequest, hasLeft } from '../../engine/request/endpoint-request.ts';
-import type { Lifetime } from '../../engine/turn/lifetime.ts';
 import { attemptReporter, notify, observed, type RequestInfo } from '../../ports/hooks.ts';
 import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
@@ -14,6 +13,7 @@ import { JSON_HEADERS, type Reply, streamReply } from '../../protocol/reply.ts';
 import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
 import { withHeartbeats } from '../../streams/heartbeats.ts';
 import { mapStream, type PullStream } from '../../streams/pull-stream.ts';
+import { streamUntilAborted } from '../../streams/until-aborted-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
 import { noteReporter, requestSilence } from '../endpoint/prepare.ts';
@@ -25,17 +25,17 @@ type PassingSettings = MessagesSettings & {
   readonly upstream: Upstream;
 };
 
-/** Throws `ApiError` for errors that are sent with a status; later errors are in the answer. */
+/** `leave` ends the turn. Throws `ApiError` for errors that are sent with a status; later errors are in the answer. */
 export async function passThrough(
   body: MessagesBody,
   request: EndpointRequest,
   settings: PassingSettings,
-  life: Lifetime,
+  leave: () => void,
 ): Promise<Reply> {
   const passage = new Passage(body, request, settings);
   try {
-    if (!body.stream) return await passage.whole(life);
-    const frames = passage.frames(life);
+    if (!body.stream) return await passage.whole(leave);
+    const frames = passage.frames(leave);
     // Awaits the first piece, so that a refusal still has its own status.
     return streamReply(withFirst(await frames.next(), frames));
   } catch (error) {
@@ -68,10 +68,10 @@ class Passage {
     observed(() => ({ ...this.info, api: 'messages', body, signal }), hooks);
     notify(hooks, 'onRequest', this.info);
     // The cast: the caller has checked that the server speaks the API.
-    this.answer = (upstream as Required<Upstream>).messages(body, this.call);
+    this.answer = streamUntilAborted((upstream as Required<Upstream>).messages(body, this.call), signal);
   }
 
-  async whole(life: Lifetime): Promise<Reply> {
+  async whole(leave: () => void): Promise<Reply> {
     let body = '';
     for await (const { whole, data, server } of this.answer) {
       // Its events are no answer to a client that asked for one object.
@@ -85,12 +85,12 @@ class Passage {
     if (error) throw error;
     this.count(message);
     this.end('completed');
-    life.leave();
+    leave();
     return { status: 200, headers: JSON_HEADERS, body };
   }
 
   /** The frames; a failure after the first is reported in the stream, as Anthropic does. A ping opens it. */
-  frames(life: Lifetime): PullStream<string> {
+  frames(leave: () => void): PullStream<string> {
     const silence = requestSilence(this.request, this.settings);
     let started = false;
     return mapStream(withHeartbeats(this.read(), silence), {
@@ -104,10 +104,10 @@ class Passage {
         return undefined;
       },
       failed: (error) => {
-        if (!started || hasLeft(life.signal)) throw error;
+        if (!started || hasLeft(this.request.signal)) throw error;
         return this.failure(error);
       },
-      closed: life.leave,
+      closed: leave,
     });
   }
 

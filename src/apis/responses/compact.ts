@@ -6,7 +6,7 @@ import { guardedUpstream } from '../../engine/guarding/guarded-upstream.ts';
 import { withBudget } from '../../engine/metering/budgeted.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { beginTurn } from '../../engine/turn/lifetime.ts';
+import { beginTurn, withinTurn } from '../../engine/turn/lifetime.ts';
 import { attemptReporter, notify } from '../../ports/hooks.ts';
 import { requireTenant } from '../../ports/scope.ts';
 import { outputItemId, responseId } from '../../protocol/ids.ts';
@@ -35,15 +35,16 @@ export async function compactConversation(
 ): Promise<JsonReply> {
   requireTenant(request.scope, 'Compaction', null);
   const life = beginTurn(request, settings.limits.durationMs, turns);
-  const { signal, place, leave } = life;
+  const { signal } = life;
+  const { body } = request;
+  const read = isRecord(body) ? Object.fromEntries(FIELDS.map((field) => [field, body[field]])) : body;
   try {
-    if (place) await place;
-    const { settings: charged, headers } = await withBudget(request, settings, life);
-    const { body } = request;
-    const read = isRecord(body) ? Object.fromEntries(FIELDS.map((field) => [field, body[field]])) : body;
-    return withHeaders(jsonReply(await compactedResource({ ...request, body: read, signal }, charged)), headers);
+    return await withinTurn(life, async () => {
+      const { settings: charged, headers } = await withBudget(request, settings, life);
+      return withHeaders(jsonReply(await compactedResource({ ...request, body: read, signal }, charged)), headers);
+    });
   } finally {
-    leave();
+    life.leave();
   }
 }
 

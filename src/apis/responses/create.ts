@@ -3,7 +3,7 @@
 import { type Budgeted, withBudget } from '../../engine/metering/budgeted.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { beginTurn, type Lifetime } from '../../engine/turn/lifetime.ts';
+import { beginTurn, type Lifetime, withinTurn } from '../../engine/turn/lifetime.ts';
 import { turnApiError } from '../../engine/turn/observe.ts';
 import { readTurnEnd, runTurn } from '../../engine/turn/run-turn.ts';
 import { notify } from '../../ports/hooks.ts';
@@ -13,6 +13,7 @@ import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from 
 import { endedResource } from '../../protocol/responses/resource.ts';
 import { queryPresenter } from '../../protocol/tool-calls/kinds.ts';
 import { mapStream, type PullStream } from '../../streams/pull-stream.ts';
+import { untilAborted } from '../../streams/until-aborted.ts';
 import { withFirst } from '../../streams/with-first.ts';
 import type { Encoder } from './encoding/encoder.ts';
 import { type PreparedTurn, prepareTurn } from './prepare-turn.ts';
@@ -70,9 +71,7 @@ async function withPreparedTurn<Answer>(
   // The id alone: while the model answers nothing here holds the turn, whose history may be freed.
   let responseId: string | undefined;
   try {
-    if (life.place) await life.place;
-    const { settings: charged, headers } = await withBudget(request, settings, life);
-    const prepared = await prepareTurn(request, charged, life);
+    const { prepared, headers } = await withinTurn(life, () => prepareCharged(request, settings, life));
     responseId = prepared.info.responseId;
     notify(settings.hooks, 'onRequest', prepared.info);
     return await answer(prepared, headers);
@@ -80,6 +79,17 @@ async function withPreparedTurn<Answer>(
     life.leave();
     throw withResponse(error, responseId);
   }
+}
+
+/** The turn, taken from its tenant's budget, and the headers that show the client the rest. */
+async function prepareCharged(
+  request: EndpointRequest,
+  settings: ResponsesApiSettings,
+  life: Lifetime,
+  durability: TurnDurability = {},
+) {
+  const { settings: charged, headers } = await withBudget(request, settings, life, durability.resumed !== undefined);
+  return { prepared: await prepareTurn(request, charged, life, durability), headers };
 }
 
 async function openTurn(
@@ -102,8 +112,8 @@ export async function prepareForBackground(
   life: Lifetime,
   durability: TurnDurability,
 ) {
-  const isResumed = durability.resumed !== undefined;
-  const { settings: charged, headers } = await withBudget(request, settings, life, isResumed);
-  const prepared = await prepareTurn(request, charged, life, durability);
+  const { prepared, headers } = await untilAborted(life.signal, () =>
+    prepareCharged(request, settings, life, durability),
+  );
   return { ...prepared, readerFor: encoderFactory(responseFields(prepared), settings), headers };
 }

@@ -4,7 +4,7 @@ import { countedRequest } from '../../engine/guarding/request/guarded-body.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { countInput } from '../../engine/tokens/count-input.ts';
-import { beginTurn } from '../../engine/turn/lifetime.ts';
+import { beginTurn, withinTurn } from '../../engine/turn/lifetime.ts';
 import { isPresent, isRecord, type JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
@@ -25,19 +25,21 @@ export async function countInputTokens(
   settings: ResponsesApiSettings,
   turns: Activity,
 ): Promise<JsonReply> {
-  const { signal, place, leave } = beginTurn(apiRequest, settings.limits.durationMs, turns);
+  const life = beginTurn(apiRequest, settings.limits.durationMs, turns);
+  const { signal } = life;
   try {
-    if (place) await place;
-    const body = await countedBody({ ...apiRequest, signal }, settings);
-    const prepared = await prepareRequest({ ...apiRequest, body, signal }, settings);
-    const agents = responseAgents(apiRequest, settings, signal, false);
-    const { request, guards } = agents?.begin(prepared).prepared ?? prepared;
-    const headers = passedHeaders(apiRequest);
-    const call = { signal, headers, limits: settings.limits, note: noteReporter(apiRequest, settings) };
-    const tokens = await countInput(await countedRequest(request, guards), call, settings);
-    return jsonReply({ object: 'response.input_tokens', input_tokens: tokens });
+    return await withinTurn(life, async () => {
+      const body = await countedBody({ ...apiRequest, signal }, settings);
+      const prepared = await prepareRequest({ ...apiRequest, body, signal }, settings);
+      const agents = responseAgents(apiRequest, settings, signal, false);
+      const { request, guards } = agents?.begin(prepared).prepared ?? prepared;
+      const headers = passedHeaders(apiRequest);
+      const call = { signal, headers, limits: settings.limits, note: noteReporter(apiRequest, settings) };
+      const tokens = await countInput(await countedRequest(request, guards), call, settings);
+      return jsonReply({ object: 'response.input_tokens', input_tokens: tokens });
+    });
   } finally {
-    leave();
+    life.leave();
   }
 }
 

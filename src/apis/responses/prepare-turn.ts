@@ -99,6 +99,7 @@ export async function prepareTurn(
     place: background ? place : undefined,
   };
   // The last step that may be refused: an answer counts once.
+  signal.throwIfAborted();
   if (!resumed) await useAnswers(asked.answers, asked, settings);
   const shown = { ...start, include: body.include };
   if (!first || !agents) return { ...shown, turn };

@@ -3,9 +3,11 @@
 import type { Limits } from '../../ports/limits.ts';
 import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError, outputTooLarge } from '../../protocol/errors.ts';
-import { NO_USAGE, type Usage } from '../../protocol/events.ts';
+import { type FinishReason, NO_USAGE, type Usage } from '../../protocol/events.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
+import { streamUntilAborted } from '../../streams/until-aborted-stream.ts';
+import { requireFinish } from '../turn/tool-loop.ts';
 import type { CompactionSettings } from './settings.ts';
 import { toTranscript } from './transcript.ts';
 import { pendingStart } from './window.ts';
@@ -48,15 +50,18 @@ export async function* summarise(plan: CompactionPlan, settings: SummarySettings
   let summary = '';
   let used: Pick<Summarised, 'usage' | 'cost'> = { usage: NO_USAGE };
   let begun = false;
-  for await (const batch of upstream.stream(request, call)) {
+  let finish: FinishReason | undefined;
+  for await (const batch of streamUntilAborted(upstream.stream(request, call), call.signal)) {
     if (!begun) yield;
     begun = true;
     for (const event of batch) {
       if (event.type === 'text-delta') summary += event.text;
       else if (event.type === 'usage') used = event;
+      else if (event.type === 'finish') finish = event.reason;
     }
     if (summary.length > limits.outputBytes) throw outputTooLarge('a summary');
   }
+  requireFinish({ finish });
   if (summary.trim() === '') throw new ApiError('upstream_error', 'The model wrote no summary of the conversation.');
   const kept = items.slice(start);
   return {

@@ -1,4 +1,5 @@
 /** Embeds texts, and checks the answer: an embedder of the host's own may return anything. */
+import { inspect } from 'node:util';
 import { type Embedder, EmbeddingError } from '../../ports/vectors/embedder.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { orderFor } from './embedding-order.ts';
@@ -43,5 +44,12 @@ async function embedTexts(
   const isEmbedding = (value: unknown) =>
     value instanceof Float32Array && value.length > 0 && value.every(Number.isFinite);
   if (Array.isArray(embeddings) && texts.every((_, at) => isEmbedding(embeddings[at]))) return embeddings;
-  throw new EmbeddingError('The embedder did not answer with an embedding for each text.', { retryable: false });
+  const got = inspect(embeddings, {
+    depth: 1,
+    maxArrayLength: 3,
+    maxStringLength: 20,
+    breakLength: Number.POSITIVE_INFINITY,
+  });
+  const cause = new TypeError(`embed must resolve with a Float32Array of finite numbers for each text, got ${got}`);
+  throw new EmbeddingError('The embedder did not answer with an embedding for each text.', { retryable: false, cause });
 }

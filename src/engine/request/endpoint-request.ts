@@ -48,6 +48,18 @@ export function hasLeft(signal: AbortSignal): boolean {
   return signal.aborted && !(signal.reason instanceof ApiError);
 }
 
+/** The parameters of a query. A repeated name has a list, as in Express: SDKs write lists this way. */
+export function queryFrom(params: URLSearchParams): EndpointRequest['query'] {
+  const query: Record<string, string | string[]> = {};
+  for (const [name, value] of params) {
+    const before = Object.hasOwn(query, name) ? query[name] : undefined;
+    if (before === undefined) query[name] = value;
+    else if (typeof before === 'string') query[name] = [before, value];
+    else before.push(value);
+  }
+  return query;
+}
+
 /** Headers in Node's form. */
 export type NodeHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 

@@ -1,6 +1,6 @@
 /** Counts the input of a request that a client asks about. */
 
-import type { TokenCounting } from '../../ports/token-counter.ts';
+import { checkTokens, type TokenCounting } from '../../ports/token-counter.ts';
 import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
@@ -20,5 +20,5 @@ export async function countInput(
     // A server that cannot count this request may still answer it, so its failure is none.
     if (!(error instanceof ApiError)) throw error;
   }
-  return tokens ?? count(request, call.signal);
+  return tokens === undefined ? count(request, call.signal) : checkTokens('upstream.countTokens', tokens);
 }

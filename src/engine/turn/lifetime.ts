@@ -2,6 +2,7 @@
 
 import { limitScope } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
+import { untilAborted } from '../../streams/until-aborted.ts';
 import type { Activity, Running } from '../request/activity.ts';
 import type { EndpointRequest } from '../request/endpoint-request.ts';
 
@@ -32,6 +33,18 @@ export interface Lifetime {
  */
 export function beginTurn(request: TurnRequest, durationMs: number, turns: Activity, isPatient = false): Lifetime {
   return new BegunTurn(request, durationMs, turns, isPatient);
+}
+
+/**
+ * Does the work in front of the model's answer once the turn may run. Rejects as soon as the turn is over, even if a part of
+ * the host never answers; what it answers later is ignored.
+ */
+export async function withinTurn<Result>(
+  { signal, place }: Pick<Lifetime, 'signal' | 'place'>,
+  work: () => Result | Promise<Result>,
+): Promise<Result> {
+  if (place) await place;
+  return untilAborted(signal, work);
 }
 
 /**

@@ -16,7 +16,7 @@ import { hasLeft } from '../request/endpoint-request.ts';
 import { canRefuse } from './machine/call-permission.ts';
 import { step } from './machine/machine.ts';
 import { isCutOff, startState, type TurnPlan, type TurnState } from './machine/state.ts';
-import { type Inputs, type Loop, modelOutput, turnRounds } from './tool-loop.ts';
+import { type Inputs, type Loop, modelOutput, requireFinish, turnRounds } from './tool-loop.ts';
 
 /** The last of this many heartbeats in a row is an event, since some clients' idle timers do not see comments. */
 const EVENT_HEARTBEAT = 4;
@@ -71,6 +71,8 @@ export function runTurn(turn: Turn): PullStream<readonly TurnEvent[]> {
 class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readonly TurnInput[] | Heartbeat> {
   private readonly turn: Turn;
   private readonly inputs: PullStream<readonly TurnInput[] | Heartbeat>;
+  /** No tool runs and no call is refused, so the model is asked once, and its request need not be kept in memory. */
+  private readonly isSingleAnswer: boolean;
   private state: TurnState;
   private over = false;
   private consumer: Consumer<readonly TurnEvent[]> = NULL_CONSUMER;
@@ -80,10 +82,9 @@ class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readon
     const { plan, compaction, resumed, place } = turn;
     this.turn = turn;
     this.state = resumed?.state ?? startState(plan);
-    // No tool runs and no call is refused, so the model is asked once, and its request need not be kept in memory.
-    const isSingleAnswer =
+    this.isSingleAnswer =
       plan.owners.size === 0 && !plan.needsCall && !canRefuse(plan) && !compaction && !resumed && !place;
-    const inputs = isSingleAnswer
+    const inputs = this.isSingleAnswer
       ? modelOutput(turn, turn.takeRequest())
       : pullInTurn(inputSources(turn, () => this.state));
     this.inputs = withHeartbeats(inputs, turn.silence);
@@ -135,6 +136,7 @@ class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readon
 
   /** The last events are emitted only once the turn can be continued. */
   private async end(): Promise<void> {
+    if (this.isSingleAnswer) requireFinish(this.state);
     const [, events] = step(this.state, [{ type: 'end', at: this.turn.now() }]);
     const last = events.at(-1);
     if (last?.type === 'turn-end') await this.turn.keep(last);

@@ -1,6 +1,7 @@
 /** The input of a turn's state machine: the model's output, the results of server-run tools, and the model again. */
 
 import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import { ApiError } from '../../protocol/errors.ts';
 import type { ApprovedCall, ResumedProgram, TurnInput } from '../../protocol/events.ts';
 import { originOfItem, outputItemId } from '../../protocol/ids.ts';
 import { partText } from '../../protocol/item-text.ts';
@@ -13,6 +14,7 @@ import { callingProgram } from '../../protocol/tool-calls/program-call.ts';
 import { NO_ROOM } from '../../protocol/tool-calls/results/output-size.ts';
 import { interleaved } from '../../streams/interleaved.ts';
 import { mapStream, singleChunkStream } from '../../streams/pull-stream.ts';
+import { streamUntilAborted } from '../../streams/until-aborted-stream.ts';
 import { WholeCharacters } from './data/whole-characters.ts';
 import { isServerExecuted } from './machine/call-items.ts';
 import {
@@ -99,10 +101,17 @@ export interface ResumedTurn {
 /** The input of the state machine, batch by batch. */
 export type Inputs = AsyncIterable<readonly TurnInput[]>;
 
-/** What the model writes in answer to one request. */
+/** What the model writes in answer to one request, or until the turn is over: an upstream of the host's may not heed the signal. */
 export function modelOutput({ upstream, call, passesChunks }: Loop, request: ModelRequest): Inputs {
-  const output = upstream.stream(request, call);
+  const output = streamUntilAborted(upstream.stream(request, call), call.signal);
   return passesChunks ? output : mapStream(output, new WholeCharacters());
+}
+
+/** Throws `upstream_truncated` for a model call that has ended without its `finish`: its output may be cut anywhere. */
+export function requireFinish({ finish }: Pick<TurnState, 'finish'>): void {
+  if (finish !== undefined) return;
+  const cause = new Error("The upstream's stream ended without a `finish` event.");
+  throw new ApiError('upstream_truncated', 'The model server broke off its answer.', { cause });
 }
 
 /** A turn while its loop runs. */
@@ -170,6 +179,7 @@ async function* roundsOfTurn(loop: Loop, current: () => TurnState): AsyncGenerat
     if (!isFirst || resumed)
       yield singleChunkStream([{ type: 'model-call', isForced: typeof request.toolChoice === 'object' }]);
     yield withToolLists(modelOutput(loop, request));
+    requireFinish(current());
     noteMissingCall(loop, request, current(), before);
 
     const { pending, refused } = current();

@@ -89,6 +89,7 @@ export class UrlReader {
     const pieces: Uint8Array[] = [];
     try {
       for await (const piece of response.body ?? []) {
+        this.signal.throwIfAborted();
         this.count(piece.length, param);
         pieces.push(piece);
       }

@@ -2,7 +2,7 @@
 
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Endpoint } from '../../apis/endpoint/endpoint.ts';
-import { hasLeft } from '../../engine/request/endpoint-request.ts';
+import { hasLeft, queryFrom } from '../../engine/request/endpoint-request.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { discardRest } from '../node/discard-rest.ts';
 import { type ScopeOf, setTurnContext, toEndpointRequest } from '../node/node-request.ts';
@@ -38,7 +38,11 @@ export function answerRequest(
   next: NextFunction,
   scope?: Scope,
 ): void {
-  const request = { ...toEndpointRequest(req, res, scope), params: req.params, query: req.query };
+  const { params, query: parsed = {}, url } = req;
+  // An app may parse no query, or into an object without names of its own, such as a Map.
+  const at = Object.keys(parsed).length > 0 ? -1 : url.indexOf('?');
+  const query = at < 0 ? parsed : queryFrom(new URLSearchParams(url.slice(at + 1)));
+  const request = { ...toEndpointRequest(req, res, scope), params, query };
   setTurnContext(res, { handled: true, ...request.context });
   endpoint(request)
     .then(

@@ -1,4 +1,5 @@
 /** Answers Web requests with all APIs, for Hono, Next, Bun, Deno and any other host with `Request` and `Response`. */
+import { queryFrom } from '../../engine/request/endpoint-request.ts';
 import type { OptionCheck } from '../../ports/host/options-check.ts';
 import { checkScope, defaultScope, limitScope } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
@@ -26,12 +27,6 @@ export function webFetch(apis: OpenApis, { basePath = '', scope }: WebHost): (re
       );
     const { pathname, searchParams } = new URL(request.url);
     const path = pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : '';
-    // A repeated name has a list, as in Express: SDKs write lists this way.
-    const query: Record<string, string | readonly string[]> = {};
-    for (const name of searchParams.keys()) {
-      const [first = '', ...more] = searchParams.getAll(name);
-      query[name] = more.length > 0 ? [first, ...more] : first;
-    }
     // The cast: the host states which requests it receives.
     const tenant = scope && checkScope(scope(request as never));
     // Not the request's own signal, which some hosts only apply to the body they read.
@@ -45,7 +40,17 @@ export function webFetch(apis: OpenApis, { basePath = '', scope }: WebHost): (re
       cutOff.abort(new Error('The client was cut off: it does not read.'));
       left.abort(cutOff.signal.reason);
     };
-    const apiRequest = { method, path, query, headers, bytes, signal, scope: tenant, request, disconnect };
+    const apiRequest = {
+      method,
+      path,
+      query: queryFrom(searchParams),
+      headers,
+      bytes,
+      signal,
+      scope: tenant,
+      request,
+      disconnect,
+    };
     // OpenAI's wording.
     const unknownPath = () => new ApiError('not_found', `Invalid URL (${method} ${pathname})`);
     // What the request takes of the byte budget for bodies while its client does not read.

@@ -1,7 +1,7 @@
 /** The options that all upstreams share: the server's address, and the headers of each request. */
 import { asSecret, isHeaderValue, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
 import { warnOnce } from '../../ports/host/warner.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isPromise, isRecord } from '../../protocol/record.ts';
 import { type ModelsOption, modelsFault } from './model-table.ts';
 
 /** Headers for every request, or a function of the client's own headers, for one key per tenant. */
@@ -63,6 +63,9 @@ export const serverChecks: Readonly<Record<keyof ServerOptions | 'baseURL' | 'ap
 /** Undefined if HTTP can carry all headers; otherwise names the invalid header and never its value. */
 function headersFault(headers: unknown): string | undefined {
   if (!isRecord(headers)) return 'an object or a function';
+  // Neither has names of its own, so that none of their headers would be sent.
+  if (isPromise(headers) || Symbol.iterator in headers)
+    return 'an object with the names as its keys, and no promise, Headers or Map';
   const wrong = Object.entries(headers).find(([name, value]) => {
     // `undefined` means omitted here too.
     const isHeader = HEADER_NAME.test(name) && (value === undefined || isHeaderValue(value));
@@ -155,6 +158,8 @@ export function requestHeaders(
   sent['accept-encoding'] = 'identity';
   if (typeof headers !== 'function') return Object.assign(sent, key, lowerCaseNames(headers));
   const hostHeaders: unknown = headers(client);
+  // It may reject, which nobody else would handle.
+  if (isPromise(hostHeaders)) hostHeaders.then(undefined, () => {});
   const fault = headersFault(hostHeaders);
   if (fault) throw new TypeError(`${owner}: headers must return ${fault}`);
   // The cast: checked just above.

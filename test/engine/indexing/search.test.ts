@@ -42,16 +42,22 @@ describe('searchChunks', () => {
   });
 
   it.each([
-    ['no list', undefined],
-    ['too few', []],
-    ['no numbers', [vector(Number.NaN, 1)]],
-    ['an empty one', [vector()]],
-    ['another type', [[1, 2]]],
-  ])('[X-14] fails with an embedder that answers with %s', async (_, embeddings) => {
-    const search = await searched();
-    await expect(search(embeddings)).rejects.toMatchObject({
-      code: 'upstream_unavailable',
-      message: 'The embedder did not answer with an embedding for each text.',
-    });
-  });
+    ['no list', undefined, 'undefined'],
+    ['too few', [], '[]'],
+    ['no numbers', [vector(Number.NaN, 1)], '[ Float32Array(2) [ NaN, 1 ] ]'],
+    ['an empty one', [vector()], '[ Float32Array(0) [] ]'],
+    ['another type', [[1, 2, 3, 4]], '[ [ 1, 2, 3, ... 1 more item ] ]'],
+  ])(
+    '[X-14] fails with an embedder that answers with %s, and names the type to the host',
+    async (_, embeddings, got) => {
+      const search = await searched();
+      await expect(search(embeddings)).rejects.toMatchObject({
+        code: 'upstream_unavailable',
+        message: 'The embedder did not answer with an embedding for each text.',
+        cause: {
+          cause: { message: `embed must resolve with a Float32Array of finite numbers for each text, got ${got}` },
+        },
+      });
+    },
+  );
 });

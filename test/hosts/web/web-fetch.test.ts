@@ -4,7 +4,12 @@ import { errorIn, parsed } from '../../http/client.ts';
 import { HOUR_LONG_DRAIN } from '../../support/patience.ts';
 import { type EndlessModel, endlessModel, until } from '../../support/unread-client.ts';
 
-const SILENT: Upstream = { name: 'silent', async *stream() {} };
+const SILENT: Upstream = {
+  name: 'silent',
+  async *stream() {
+    yield [{ type: 'finish', reason: 'stop' }];
+  },
+};
 
 function handlerOf(options: OpenResponsesOptions = {}) {
   const api = openResponses({ upstream: SILENT, store: memoryStore(), ...options });

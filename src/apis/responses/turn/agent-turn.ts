@@ -13,7 +13,6 @@ import { randomSeed } from '../../../protocol/ids.ts';
 import type { ModelRequest } from '../../../protocol/model-request.ts';
 import { ROOT_AGENT } from '../../../protocol/tool-calls/conversation/agent-items.ts';
 import { UNFILLED } from '../../../streams/heartbeats.ts';
-import { streamUntilAborted } from '../../../streams/until-aborted-stream.ts';
 import type { PreparedRequest } from '../steps/request.ts';
 import { resumePrograms } from '../steps/resume-programs.ts';
 import type { ResponsesApiSettings } from './settings.ts';
@@ -112,7 +111,7 @@ export async function agentTurn(
     plan,
     lists: new Map(),
     takeRequest: () => own.request,
-    upstream: { stream: (sent, about) => streamUntilAborted(upstream.stream(sent, about), signal) },
+    upstream,
     opened: states.opened,
     call: context,
     mail,
