@@ -53,7 +53,7 @@ describe('stored chat completions', () => {
 
   /** A stream of chunks with these fields, beside the head that all of them have. */
   function chunks(count: number, fields: (index: number) => JsonObject): string {
-    const head = { id: 'chatcmpl-a', object: 'chat.completion.chunk', created: 1, model: 'm' };
+    const head = { id: 'chatcmpl-aaaaaaaaaaaaaaaa', object: 'chat.completion.chunk', created: 1, model: 'm' };
     const data = Array.from({ length: count }, (_, index) => JSON.stringify({ ...head, ...fields(index) }));
     return [...data, '[DONE]'].map((each) => `data: ${each}\n\n`).join('');
   }
@@ -257,7 +257,7 @@ describe('stored chat completions', () => {
     });
     await (await ask(app.url, { stream: true, store: true }, AS_OPENAI)).text();
     const client = openaiClient(app.url);
-    expect(await client.chat.completions.retrieve('chatcmpl-a')).toMatchObject({
+    expect(await client.chat.completions.retrieve('chatcmpl-aaaaaaaaaaaaaaaa')).toMatchObject({
       ...{ usage: usage(599), timings: { ms: 599 } },
       choices: [{ message: { content: 'a'.repeat(600), name: LONG, state: [{}] } }],
     });
