@@ -8,7 +8,7 @@ const [client] = codeBlocks('docs/clients.md', 'js');
 const [clientPrinted] = codeBlocks('docs/clients.md', 'text');
 const [mount] = codeBlocks('docs/mounting.md', 'ts');
 // The second is no file of the example.
-const [tools, , mcpServers] = codeBlocks('docs/tools.md', 'ts');
+const [tools, , , mcpServers] = codeBlocks('docs/tools.md', 'ts');
 const [broughtServers] = codeBlocks('docs/remote-mcp.md', 'ts');
 /** The snippets as the build makes JavaScript of them. */
 const built = (name: string) => `build/examples/express/${name}.js`;

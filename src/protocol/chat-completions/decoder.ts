@@ -132,6 +132,11 @@ export class ChatDecoder {
     if (events.length > before) this.noteOutput(before, events);
   }
 
+  /** Whether arguments that have come are not in the events yet. */
+  get isHoldingArguments(): boolean {
+    return this.calls?.isHolding() === true;
+  }
+
   /** Adds the `finish` event; throws `upstream_truncated` where the upstream gave no sign of having finished. */
   end(events: ModelEvent[], sawDone: boolean): void {
     const before = events.length;

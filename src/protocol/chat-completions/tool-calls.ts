@@ -90,6 +90,7 @@ export class ToolCalls {
       const more = pieces.take(isCustom ? inputPiece(entry.arguments, !pieces.isBegun) : entry.arguments);
       if (more !== '' || (call.pieces.isHolding && !call.emitted)) emitCall(call, more, events);
       if (call.pieces.isHolding) this.holding.add(call);
+      else this.holding.delete(call);
       if (call.id !== '') this.withId.set(call.id, call);
       if (isRecord(raw)) this.seen(call, raw);
       if (call.name === '') this.countNameless(call, entry);
@@ -129,6 +130,11 @@ export class ToolCalls {
       emitCall(call, call.pieces.settle(), events);
       this.holding.delete(call);
     }
+  }
+
+  /** Whether a fragment of arguments is kept back until the next one shows what it is. */
+  isHolding(): boolean {
+    return this.holding.size > 0;
   }
 
   /** Whether any call waits for its arguments. */

@@ -54,7 +54,8 @@ describe('what goes on at once', () => {
 describe('what waits', () => {
   it('[A-28] [A-29] is a call without arguments, until it has some', async () => {
     const [opening, rest] = [calls([0, 'theirs']), calls([0, undefined, '{}'])];
-    expect(await take([opening, rest, END])).toEqual(['', frame(opening) + frame(rest), frame(END), '']);
+    // An empty object may stand in front of the arguments.
+    expect(await take([opening, rest, END])).toEqual(['', '', '', frame(opening) + frame(rest) + frame(END)]);
   });
 
   it('[P-05] is a call whose name may go on', async () => {
@@ -66,9 +67,9 @@ describe('what waits', () => {
 
   it('[P-05] is a call that begins where another one goes on', async () => {
     const data = [calls([0, 'theirs', '{']), calls([0, undefined, '}'], [1, 'ours']), calls([1, undefined, '{}'])];
-    const [first, second, third = ''] = await take([...data, END]);
-    expect([first, second]).toEqual([frame(data[0] ?? ''), '']);
-    expect(deltaIn(third)).toEqual({
+    const [first, second, third, ...end] = await take([...data, END]);
+    expect([first, second, third]).toEqual([frame(data[0] ?? ''), '', '']);
+    expect(deltaIn(end.join('').split('\n\n')[0])).toEqual({
       role: 'assistant',
       tool_calls: [{ index: 0, function: { arguments: '}' } }],
     });
@@ -140,11 +141,12 @@ describe('calls that the model server interleaves', () => {
         frame(END),
         '',
       ]);
-      const [first = '', second = '', ...rest] = await take([swapped, torn, END], { hasTools });
+      const frames = (await take([swapped, torn, END], { hasTools })).join('').split('\n\n');
+      const [first, ...rest] = frames;
       expect(deltaIn(first)).toEqual({
         tool_calls: [{ index: 0, id: 'id_0', type: 'function', function: { name: 'theirs', arguments: '{' } }],
       });
-      expect([second, ...rest].join('')).toContain('"others"');
+      expect(rest.join('')).toContain('"others"');
     }
   });
 
@@ -224,11 +226,8 @@ describe('a chunk of several calls', () => {
   it('[A-28] [P-05] hands out the client’s calls where another one is the server’s', async () => {
     const { frames } = await run([[calls([0, 'theirs'], [1, 'ours']), END], LAST]);
     const deltas = frames.join('').split('\n\n').slice(0, 2).map(deltaIn);
-    const called = { index: 0, id: 'id_0', type: 'function', function: { name: 'theirs', arguments: '' } };
-    expect(deltas).toEqual([
-      { tool_calls: [called] },
-      { role: 'assistant', tool_calls: [{ index: 0, function: { arguments: '{}' } }] },
-    ]);
+    const called = { index: 0, id: 'id_0', type: 'function', function: { name: 'theirs', arguments: '{}' } };
+    expect(deltas).toEqual([{ role: 'assistant', tool_calls: [called] }, {}]);
   });
 });
 

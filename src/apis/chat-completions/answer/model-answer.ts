@@ -171,7 +171,9 @@ export class ModelAnswer {
 
   /** The delta of a chunk that need not be parsed: nothing waits for its owner, and the ids are the client's. */
   private plainDelta(data: string): PlainDelta | undefined {
-    return this.held.length === 0 && !this.completion.isContinued ? this.memo.read(data) : undefined;
+    const delta = this.held.length === 0 && !this.completion.isContinued ? this.memo.read(data) : undefined;
+    const mayWait = this.rules.holdsCalls && delta?.call !== undefined && OBJECT.test(delta.text);
+    return mayWait ? undefined : delta;
   }
 
   private takeWhole(text: string, inputs: ModelEvent[]): void {
@@ -210,7 +212,7 @@ export class ModelAnswer {
       if (last) this.isUndecided = mayBeginCall(last);
       // Empty chunks decide nothing.
       else if (events.some(({ type }) => !WITHOUT_OUTPUT.has(type))) this.isUndecided = false;
-      if (this.isUndecided) return;
+      if (this.isUndecided || this.decoder.isHoldingArguments) return;
     }
     this.release(inputs);
   }
@@ -320,13 +322,20 @@ export class ModelAnswer {
   }
 }
 
+/** The beginning of arguments that the decoder may keep back. */
+const OBJECT = /^\s*\{/;
+
 /** The events of each call in what was held; undefined where there is none, as in most chunks. */
 function deltasByCall(held: readonly HeldChunk[]): Map<number, CallDeltas> | undefined {
   if (!held.some(({ events }) => events.some(({ type }) => type === 'tool-call-delta'))) return undefined;
   const deltas = new Map<number, CallDeltas>();
-  for (const [at, { events }] of held.entries()) {
+  const newest = new Map<number | undefined, number>();
+  for (const [chunk, { parts, events }] of held.entries()) {
+    for (const { call } of parts) newest.set(call, chunk);
     for (const event of events) {
       if (event.type !== 'tool-call-delta') continue;
+      // What the decoder kept back belongs to the last chunk of its call.
+      const at = newest.get(event.call) ?? chunk;
       const known = deltas.get(event.call);
       if (known) known.events.push({ at, event });
       else deltas.set(event.call, { events: [{ at, event }], next: 0 });
