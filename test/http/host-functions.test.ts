@@ -15,6 +15,7 @@ import {
   type ToolProvider,
   type Upstream,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { listening, NOBODY } from '../support/listening.ts';
 
 const CHUNK = { id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: 'Hi' } }] };
@@ -163,6 +164,27 @@ describe('an upstream whose answer ends without `finish`', () => {
     const tools = functionTools({ go: { execute: ran } });
     const { text: answer } = await asked({ upstream: cut(call), tools });
     expect([answer.includes('upstream_truncated'), ran.mock.calls.length]).toEqual([true, 0]);
+  });
+
+  it('[P-08] is a failed response behind a call that the user has approved, too', async () => {
+    const answers: ModelEvent[][] = [[...call.slice(0, 1), { type: 'finish', reason: 'stop' }], text];
+    const ran = jest.fn(() => 'ran');
+    const router = responsesRouter({
+      upstream: { name: 'own', stream: () => cut(answers.shift() ?? []).stream({} as never, {} as never) },
+      ...{ tools: functionTools({ go: { execute: ran } }), approval: () => true, store: memoryStore(), logger: false },
+    });
+    const { url, close } = await listening(express().use(router));
+    const respond = async (body: object) => {
+      const headers = { 'content-type': 'application/json' };
+      const sent = { method: 'POST', headers, body: JSON.stringify({ model: 'm', ...body }) };
+      return (await fetch(`${url}/responses`, sent)).json() as Promise<JsonObject>;
+    };
+    const { id, output } = await respond({ input: 'Go.' });
+    const [request] = (output as JsonObject[]).filter(({ type }) => type === 'mcp_approval_request');
+    const approval = { type: 'mcp_approval_response', approval_request_id: request?.id, approve: true };
+    const { status, error } = await respond({ previous_response_id: id, input: [approval] });
+    await close();
+    expect([status, (error as JsonObject).message, ran.mock.calls.length]).toEqual(['failed', message, 1]);
   });
 
   it('[P-08] names the missing event to the host', async () => {

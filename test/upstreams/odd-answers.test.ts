@@ -312,9 +312,14 @@ describe('an answer of Chat Completions', () => {
       '{"a":1}',
     ],
     ['a piece in each chunk', [{ message: { content: 'H' } }, { message: { content: 'i.' } }], 'Hi.'],
+    [
+      'a piece in each chunk behind a role',
+      [{ delta: { role: 'assistant' } }, { message: { content: 'H' } }, { message: { content: 'i.' } }],
+      'Hi.',
+    ],
   ])('[V-11] has a message in the place of a delta, with %s', (_, choices, text) => {
-    const [first = {}, last] = choices;
-    expect(readChunks({ choices: [first] }, { choices: [{ ...last, finish_reason: 'stop' }] })).toMatchObject({
+    const chunks = [...choices, { delta: {}, finish_reason: 'stop' }].map((choice) => ({ choices: [choice] }));
+    expect(readChunks(...chunks)).toMatchObject({
       text,
       notes: [],
     });

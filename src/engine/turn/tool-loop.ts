@@ -159,7 +159,8 @@ async function* roundsOfTurn(loop: Loop, current: () => TurnState): AsyncGenerat
     request = withFoundTools(resumedRequest(request, resumed, current(), refusedItems), loop, current());
   }
 
-  if (approved.length + programs.length > 0) {
+  const goesOn = approved.length + programs.length > 0;
+  if (goesOn) {
     const calls = [
       ...approved.map((call): TurnInput => ({ type: 'call-approved', ...call })),
       ...programs.map((program, at): TurnInput => ({ type: 'program-resumed', index: -1 - at, ...program })),
@@ -176,7 +177,7 @@ async function* roundsOfTurn(loop: Loop, current: () => TurnState): AsyncGenerat
     const before = current().output.size;
     const messages = loop.mail?.take() ?? [];
     if (messages.length > 0) request = { ...request, items: [...request.items, ...messages] };
-    if (!isFirst || resumed)
+    if (!isFirst || resumed || goesOn)
       yield singleChunkStream([{ type: 'model-call', isForced: typeof request.toolChoice === 'object' }]);
     yield withToolLists(modelOutput(loop, request));
     requireFinish(current());

@@ -84,10 +84,12 @@ function captureAnswer(req: IncomingMessage, res: ServerResponse, body: PassThro
   const methods = res instanceof ServerResponse ? Object.getPrototypeOf(res) : ServerResponse.prototype;
   const response: ServerResponse = Object.setPrototypeOf(new ServerResponse(req), methods);
   Object.assign(response, { req, locals: innerLocals(res), socket: req.socket });
-  // What earlier middlewares have put on it, such as a logger; not what they put in the place of a method, which writes to the client.
-  for (const key of Reflect.ownKeys(res))
-    if (!(key in response) && key !== LISTENERS_OF_END)
-      Object.defineProperty(response, key, { ...Object.getOwnPropertyDescriptor(res, key), configurable: true });
+  // What earlier middlewares have put on it, such as a logger; no functions, which write to the client.
+  for (const key of Reflect.ownKeys(res)) {
+    const property = Object.getOwnPropertyDescriptor(res, key);
+    if (key in response || key === LISTENERS_OF_END || typeof property?.value === 'function') continue;
+    Object.defineProperty(response, key, { ...property, configurable: true });
+  }
   // The cast: a header that is set has a value.
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value as string);
   Object.defineProperty(response, 'writableFinished', { get: () => body.writableFinished });

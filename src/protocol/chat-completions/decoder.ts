@@ -179,7 +179,8 @@ export class ChatDecoder {
       return firstDelta(choice);
     }
     if (delta || !isRecord(message)) return delta;
-    if (this.isInMessages || !this.hasOutput) return message;
+    this.isInMessages ||= !this.hasOutput;
+    if (this.isInMessages) return message;
     return this.calls ? undefined : { tool_calls: message.tool_calls };
   }
 

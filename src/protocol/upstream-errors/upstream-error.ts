@@ -35,8 +35,20 @@ function isUnwrappedError(body: JsonObject): boolean {
   if (object === 'error' || type === 'error') return true;
   if (choices !== undefined || object !== undefined || (typeof type === 'string' && !/error$/i.test(type)))
     return false;
-  return Boolean(body.error_code || detail || (typeof message === 'string' && (type || body.code)));
+  if (body.error_code) return true;
+  // FastAPI's is a text or a list; another one may be a detail of an answer.
+  const isDetail = (typeof detail === 'string' || Array.isArray(detail)) && detail.length > 0;
+  if (isDetail && body.id === undefined) return true;
+  return typeof message === 'string' && message !== '' && Boolean(type || isErrorCode(body.code));
 }
+
+/** Whether a code is that of an error: some servers write one of success into each chunk. */
+function isErrorCode(code: unknown = 0): boolean {
+  const status = Number(code);
+  return Number.isNaN(status) ? !SUCCESS.has(String(code).toLowerCase()) : status >= 400;
+}
+
+const SUCCESS: ReadonlySet<string> = new Set(['success', 'ok']);
 
 /**
  * The error of a model server that refused: its status, its message and its code in OpenAI's envelope. The message

@@ -354,24 +354,23 @@ describe('runTools', () => {
       type Marked = express.Response & {
         log?: object;
         [mark]?: string;
-        fail?: (this: Marked, text: string) => unknown;
+        reply?: (text: string) => unknown;
       };
       const log = { info() {} };
       const seen: unknown[] = [];
       const handler = (req: express.Request, res: Marked) => {
-        const { log: handlerLog, [mark]: marked, fail } = res;
-        seen.push([handlerLog === log, marked, typeof fail, res.getHeader('x-front'), res.getHeader('set-cookie')]);
+        const { log: handlerLog, [mark]: marked, reply } = res;
+        seen.push([handlerLog === log, marked, typeof reply, res.getHeader('x-front'), res.getHeader('set-cookie')]);
         seen.push('__onFinished' in res);
         res.vary('accept').cookie('b', '2').set('link', '<b>');
         const calls = (req.body as { messages: readonly unknown[] }).messages.length === 1;
         if (stream) return res.type('text/event-stream').send(calls ? toolCallStream([LOOK]) : helloStream);
-        return calls ? res.json(JSON.parse(callsJson(LOOK))) : res.fail?.(hello);
+        return res.type('json').send(calls ? callsJson(LOOK) : hello);
       };
       const app = express().use((_req, res: Marked, next) => {
         Object.assign(res, { log, [mark]: 'mine', __onFinished: {} });
-        res.fail = function fail(text) {
-          return this.type('json').send(text);
-        };
+        // It would answer the client itself.
+        res.reply = (text) => res.type('json').send(text);
         res.set('x-front', '1').vary('origin').append('link', ['<a>', '<c>']).cookie('a', '1');
         next();
       });
@@ -385,7 +384,7 @@ describe('runTools', () => {
       const { headers } = answer;
       const reported = (await reportedIn(answer)) as JsonObject;
       await close();
-      const shown = [[true, 'mine', 'function', '1', 'a=1; Path=/'], false];
+      const shown = [[true, 'mine', 'undefined', '1', 'a=1; Path=/'], false];
       expect({
         content: reported.content,
         seen,
