@@ -219,6 +219,53 @@ describe('an answer of Chat Completions', () => {
       [50, 0, 3, 0],
     ],
     [
+      'the prompt and the output, each with a total of its own',
+      [
+        { prompt_tokens: 50, completion_tokens: 0, total_tokens: 50, ...details },
+        { prompt_tokens: 0, completion_tokens: 3, total_tokens: 3 },
+      ],
+      [50, 40, 3, 0],
+    ],
+    [
+      'the counts, and an output with a total that is not theirs',
+      [
+        { prompt_tokens: 50, completion_tokens: 3, total_tokens: 53 },
+        { prompt_tokens: 0, completion_tokens: 3, total_tokens: 90 },
+      ],
+      [50, 0, 3, 0],
+    ],
+    [
+      'the counts so far, and a smaller output',
+      [{ prompt_tokens: 50, completion_tokens: 20, total_tokens: 70 }, { completion_tokens: 3 }],
+      [50, 0, 3, 0],
+    ],
+    [
+      'a total that alone has the reasoning, and other facts behind it',
+      [
+        { prompt_tokens: 50, completion_tokens: 3, total_tokens: 60 },
+        { prompt_tokens: 0, total_tokens: 1, requests: 1 },
+      ],
+      [50, 0, 10, 7],
+    ],
+    [
+      'the prompt, the output and the total of both',
+      [{ prompt_tokens: 50 }, { completion_tokens: 3 }, { total_tokens: 53 }],
+      [50, 0, 3, 0],
+    ],
+    [
+      'the prompt, and the output among more than is kept',
+      [
+        { prompt_tokens: 50, total_tokens: 50, note: 'x'.repeat(3000) },
+        { completion_tokens: 3, total_tokens: 3, other: 'x'.repeat(3000) },
+      ],
+      [50, 0, 3, 0],
+    ],
+    [
+      'the names of Anthropic, among more than is kept',
+      [{ input_tokens: 50, a: 'x'.repeat(3000) }, { output_tokens: 3, b: 'x'.repeat(3000) }, { c: 'x'.repeat(5000) }],
+      [50, 0, 3, 0],
+    ],
+    [
       'three reports',
       [{ prompt_tokens: 50 }, { completion_tokens: 3 }, { completion_tokens_details: { reasoning_tokens: 2 } }],
       [50, 0, 3, 2],

@@ -1,14 +1,15 @@
 /** What servers of the Responses API and of the Messages API refuse, and the request means the same without. */
-import { messagesRouter, type Note, type Upstream } from '../../src/index.ts';
+import { chatCompletionsUpstream, messagesRouter, type Note, type Upstream } from '../../src/index.ts';
 import type { ModelRequest } from '../../src/protocol/model-request.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
-import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
+import { chatCompletion, type FakeReply, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { anthropicUpstream } from '../../src/upstreams/anthropic/anthropic-upstream.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
 import { startApp } from '../support/app.ts';
 
 const message = { type: 'message', id: 'm', role: 'assistant', content: [{ type: 'output_text', text: 'ok' }] };
 const ANSWERS = {
+  chat: JSON.parse(chatCompletion('ok')),
   responses: { object: 'response', id: 'r', status: 'completed', model: 'm', output: [message], usage: {} },
   anthropic: {
     type: 'message',
@@ -28,8 +29,18 @@ afterEach(async () => {
   await fake.close();
 });
 
-/** A server that refuses a body with such an error, and answers others. */
-async function serve(api: keyof typeof ANSWERS, fault: (body: JsonObject) => string | JsonObject | undefined) {
+const UPSTREAMS = {
+  chat: chatCompletionsUpstream,
+  responses: responsesUpstream,
+  anthropic: anthropicUpstream,
+} as const;
+
+/** A server that refuses a body with such an error, and answers others: with `replies` first. */
+async function serve(
+  api: keyof typeof ANSWERS,
+  fault: (body: JsonObject) => string | JsonObject | undefined,
+  ...replies: (() => FakeReply)[]
+) {
   const headers = { 'content-type': 'application/json' };
   fake = await startFakeUpstream({
     // The cast: requests are JSON objects.
@@ -38,12 +49,11 @@ async function serve(api: keyof typeof ANSWERS, fault: (body: JsonObject) => str
       const details = typeof refusal === 'string' ? { message: refusal } : refusal;
       const error = { type: 'error', error: { type: 'invalid_request_error', ...details } };
       return refusal === undefined
-        ? { body: JSON.stringify(ANSWERS[api]), headers }
+        ? (replies.shift()?.() ?? { body: JSON.stringify(ANSWERS[api]), headers })
         : { status: 400, body: JSON.stringify(error), headers };
     },
   });
-  const options = { baseURL: fake.baseURL, apiKey: 'k', retries: 0 };
-  upstream = api === 'responses' ? responsesUpstream(options) : anthropicUpstream(options);
+  upstream = UPSTREAMS[api]({ baseURL: fake.baseURL, apiKey: 'k', retries: 0 });
 }
 
 const limits = {
@@ -54,10 +64,10 @@ const limits = {
   toolIterations: 5,
 };
 
-async function ask(request: Partial<ModelRequest>): Promise<readonly string[]> {
+async function ask(request: Partial<ModelRequest>, { signal } = new AbortController()): Promise<readonly string[]> {
   const notes: Note[] = [];
   const call = {
-    signal: new AbortController().signal,
+    signal,
     headers: new Headers(),
     limits,
     note: (note: Note) => void notes.push(note),
@@ -131,6 +141,43 @@ describe('a refusal', () => {
       [true, false, false, false, false],
       [true, true, true, false, false],
     ]);
+  });
+
+  const failure = (status: number, message: string) => ({ status, body: JSON.stringify({ error: { message } }) });
+  const LEFT: FakeReply = { hang: true };
+  const TEMPERATURE = "Unsupported parameter: 'temperature' is not supported with this model.";
+
+  describe.each(['chat', 'responses', 'anthropic'] as const)('of %s', (api) => {
+    it.each<[string, FakeReply]>([
+      ['the server is overloaded', failure(503, 'Overloaded.')],
+      ['the server limits its requests', failure(429, 'Too many requests.')],
+      ['the key is refused', failure(401, 'Invalid key.')],
+      ['the model is unknown', failure(404, 'No such model.')],
+      ['the server breaks', failure(500, 'It broke.')],
+      ['the connection breaks', { reset: 'before-headers' }],
+      ['the client leaves', LEFT],
+    ])('[V-22] teaches nothing where %s at the second attempt', async (_, reply) => {
+      const client = new AbortController();
+      await serve(
+        api,
+        ({ temperature }) => (temperature === undefined ? undefined : TEMPERATURE),
+        () => {
+          if (reply === LEFT) client.abort();
+          return reply;
+        },
+      );
+      await expect(ask({ temperature: 0.2 }, client)).rejects.toThrow();
+      for (let turn = 0; turn < 2; turn += 1) await ask({ temperature: 0.2 });
+      expect(sent('temperature')).toEqual([true, false, true, false, false]);
+    });
+
+    it.each([400, 422])('[V-22] teaches where another refusal (%s) meets the second attempt', async (status) => {
+      const isRefused = ({ temperature }: JsonObject) => (temperature === undefined ? undefined : TEMPERATURE);
+      await serve(api, isRefused, () => failure(status, 'The image is too small.'));
+      await expect(ask({ temperature: 0.2 })).rejects.toThrow('image');
+      await ask({ temperature: 0.2 });
+      expect(sent('temperature')).toEqual([true, false, false]);
+    });
   });
 
   const ENCRYPTED = 'reasoning.encrypted_content';

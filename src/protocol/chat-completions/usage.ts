@@ -67,15 +67,22 @@ const MAX_MERGED_LENGTH = 4096;
 
 /**
  * The usage that the answer has reported so far, with a later report. A report that lacks one of the two counts adds to the earlier
- * ones: some servers report the prompt at the beginning and the output at the end, others zeros behind the counts.
+ * ones, and the total is their sum: some servers report the prompt at the beginning and the output at the end, others zeros behind the counts.
  */
 export function mergeUsage(earlier: JsonObject | undefined, report: JsonObject): JsonObject {
-  if (!earlier || (firstCount(report, NAMES.input) && firstCount(report, NAMES.output))) return report;
+  const [inputNow, outputNow] = [firstCount(report, NAMES.input), firstCount(report, NAMES.output)];
+  if (!earlier || (inputNow && outputNow)) return report;
   const more = Object.entries(report).filter(([, value]) => !isBlankValue(value) && readNumber(value) !== 0);
   if (more.length === 0) return earlier;
-  const merged = { ...earlier, ...Object.fromEntries(more) };
+  const merged: Record<string, unknown> = { ...earlier, ...Object.fromEntries(more) };
+  const [input, output] = [firstCount(merged, NAMES.input), firstCount(merged, NAMES.output)];
+  // A report may have the total of only its own counts: of one of the two, or of none.
+  const total = inputNow || outputNow ? (input ?? 0) + (output ?? 0) : firstCount(earlier, NAMES.total);
+  if (total) for (const [name] of NAMES.total) if (name in merged) merged[name] = total;
+  if ((jsonWeight(merged) ?? MAX_MERGED_LENGTH) < MAX_MERGED_LENGTH) return merged;
   // Without a bound, a server that names another field in each report would fill the memory.
-  return (jsonWeight(merged) ?? MAX_MERGED_LENGTH) < MAX_MERGED_LENGTH ? merged : report;
+  const counts = Object.entries({ prompt_tokens: input, completion_tokens: output, total_tokens: total });
+  return { ...report, ...Object.fromEntries(counts.filter(([, count]) => count !== undefined)) };
 }
 
 /** Reads a `usage` object; undefined if it holds no counts. Missing details are zero, and the total is the sum. */

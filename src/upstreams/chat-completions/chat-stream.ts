@@ -1,8 +1,6 @@
 /** Streams the answer to a request of a turn, once more in another form where the server refuses the first. */
-import { isDeepStrictEqual } from 'node:util';
 import type { UpstreamCall } from '../../ports/upstream.ts';
 import type { ReasoningField } from '../../protocol/chat-completions/reasoning-fields.ts';
-import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
@@ -92,10 +90,8 @@ export class ChatStreams {
       sent.names = shortenedNames(request, taught.maxToolName);
       return {
         body: JSON.stringify(toChatBody(request, taught, reports)),
-        settled(again) {
-          // Another refusal shows that the first one was met.
-          const isSame = again instanceof ApiError && isDeepStrictEqual((again as Refusal).said, said);
-          if (lesson.isLasting && !isSame) learned.learn(request.model, lesson.settings);
+        settled(isMet) {
+          if (lesson.isLasting && isMet) learned.learn(request.model, lesson.settings);
         },
       };
     };

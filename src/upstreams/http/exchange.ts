@@ -1,5 +1,5 @@
 /** One exchange with a model server: a request, and its answer batch by batch as it arrives. */
-
+import { isDeepStrictEqual } from 'node:util';
 import type { OnAttempt, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { beginBody, readWhole } from '../../streams/bytes.ts';
@@ -33,8 +33,8 @@ interface ExchangeRequest {
 export interface SecondRequest {
   /** JSON text. */
   readonly body: string;
-  /** Receives the refusal of this one, or undefined when the server has accepted it. */
-  readonly settled: (refusal: unknown) => void;
+  /** Receives whether this has met the refusal: the server accepts it, or refuses it as invalid for another reason. */
+  readonly settled: (isMet: boolean) => void;
 }
 
 /** The part of an answer that arrived together: one whole JSON body, or the data of some events. */
@@ -182,11 +182,14 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
       if (!again) throw refusal;
       return await send(again.body).then(
         (answer) => {
-          again.settled(undefined);
+          again.settled(true);
           return answer;
         },
         (error) => {
-          again.settled(error);
+          const { answered, said } = error instanceof ApiError ? (error as Refusal) : {};
+          // A server that is overloaded or breaks the connection, or a client that leaves, shows nothing of the request.
+          const isRefusal = answered === 400 || answered === 422;
+          again.settled(isRefusal && !isDeepStrictEqual(said, (refusal as Refusal).said));
           throw error;
         },
       );

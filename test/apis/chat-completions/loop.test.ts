@@ -389,6 +389,18 @@ describe('the usage', () => {
     expect(reported).toMatchObject([{ input_tokens: 50, output_tokens: 3, total_tokens: 53 }]);
   });
 
+  it('[V-06] has the total of all pieces of its report', async () => {
+    await start();
+    const pieces = [
+      { prompt_tokens: 50, completion_tokens: 0, total_tokens: 50 },
+      { prompt_tokens: 0, completion_tokens: 3, total_tokens: 3 },
+    ].map((usage) => chatChunk({}, { choices: [], usage }));
+    const end = chatChunk({ content: '.' }, { finish_reason: 'stop' });
+    app.fake.reply({ body: `${pieces[0]}${end}${pieces[1]}data: [DONE]\n\n` });
+    const { usage } = (await askJson(app.url)).body;
+    expect(usage).toEqual({ prompt_tokens: 50, completion_tokens: 3, total_tokens: 53 });
+  });
+
   it('[S-10] is asked for, since it must be summed, and kept from a client that did not ask', async () => {
     await start();
     app.fake.reply(says({ calls: [calling('say')] }), says({ text: '.' }));

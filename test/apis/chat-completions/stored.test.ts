@@ -229,6 +229,18 @@ describe('stored chat completions', () => {
     ['a field that becomes longer', (index) => ({ delta: { state: 'x'.repeat(50 * index) } })],
     ['a value that is nested too deeply', () => ({ delta: { state: JSON.parse('['.repeat(99) + ']'.repeat(99)) } })],
     ['choices', (index) => ({ index, delta: {} })],
+    [
+      'fields behind a list that was replaced, with a member nested as deeply as may be',
+      (index) => ({
+        delta: { [`f${index}`]: LONG, x: [[1], [JSON.parse(`${'['.repeat(32)}${']'.repeat(32)}`)], 5][index] },
+      }),
+    ],
+    [
+      'fields behind lists that were replaced again and again',
+      (index) => ({
+        delta: index < 300 ? { x: [[1], Array(100).fill(1), 5][index % 3] } : { [`f${index}`]: LONG },
+      }),
+    ],
   ])('[E-08] stores no answer with %s without an end', async (_, choice) => {
     const notes: Note[] = [];
     const app = await start({ hooks: { onNote: (note) => void notes.push(note) }, limits: TIGHT });

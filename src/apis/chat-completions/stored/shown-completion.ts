@@ -122,8 +122,8 @@ export class ShownCompletion {
     const before = Object.hasOwn(fields, name) ? fields[name] : undefined;
     // As most fields of most chunks.
     if (before === value) return;
-    const replaced = before === undefined ? -name.length : weigh(before);
-    if (this.takesRoom(weigh(value) - replaced)) fields[name] = value;
+    const replaced = before === undefined ? -name.length : weighField(before);
+    if (this.takesRoom(weighField(value) - replaced)) fields[name] = value;
   }
 
   private placeIn<Value>(places: Map<number, Value>, index: unknown, create: () => Value): Value | undefined {
@@ -155,6 +155,12 @@ const ARGUMENTS: ReadonlySet<string> = new Set(['arguments', 'input']);
 /** Of what is nested too deeply to be stored: infinite. */
 function weigh(value: unknown): number {
   return jsonWeight(value) ?? Number.POSITIVE_INFINITY;
+}
+
+/** The weight of a list is the sum of its members', which are added one by one: replacing it gives back what it took. */
+function weighField(value: unknown): number {
+  if (!Array.isArray(value)) return weigh(value);
+  return value.reduce<number>((sum, member) => sum + weigh(member), weigh([]));
 }
 
 /** The object in the field, which is created if there is none. */

@@ -1,7 +1,5 @@
 /** Sends a request once more without the fields that its server refuses, and remembers them. */
-import { isDeepStrictEqual } from 'node:util';
 import type { UpstreamCall } from '../../../ports/upstream.ts';
-import { ApiError } from '../../../protocol/errors.ts';
 import { isRecord, type JsonObject, valueAt } from '../../../protocol/record.ts';
 import type { SecondRequest } from '../exchange.ts';
 import type { Refusal } from '../http.ts';
@@ -45,10 +43,8 @@ export class WithoutFields {
       server.noteOnce(call, { code: 'setting_dropped', message });
       return {
         body: write(withoutPaths(body, refused.fields)),
-        settled: (again) => {
-          // Another refusal shows that the first one was met.
-          const isSame = again instanceof ApiError && isDeepStrictEqual((again as Refusal).said, said);
-          if (refused.isLasting && !isSame) this.learned.learn(model, { refusedFields: refused.fields });
+        settled: (isMet) => {
+          if (refused.isLasting && isMet) this.learned.learn(model, { refusedFields: refused.fields });
         },
       };
     };
