@@ -1,13 +1,13 @@
 /** A Responses server whose end events hold more than its deltas: nothing of it is lost, and nothing comes twice. */
 
-import { messagesRouter } from '../../src/index.ts';
+import { functionTools, messagesRouter } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
 import { type App, startApp } from '../support/app.ts';
 import { eventStream } from '../support/replay.ts';
-import { askForJson, askForStream } from '../support/responses-client.ts';
-import { responseEnd, responseStart, responsesEvent } from './responses-bytes.ts';
+import { askForJson, askForStream, post } from '../support/responses-client.ts';
+import { responseEnd, responseStart, responsesEvent, responsesStream, textItem } from './responses-bytes.ts';
 
 let fake: FakeUpstream;
 let app: App;
@@ -286,6 +286,107 @@ describe('the end events of a Responses server', () => {
       expect(await answered(...begun, ...events)).toEqual([{ input: 'say "hi"' }]);
     }
   });
+
+  const EMPTY = about('output_item.added', { item: call('{}') });
+  /** The final response without the event around it. */
+  const bare = (item: JsonObject) =>
+    `data: ${JSON.stringify({ object: 'response', status: 'completed', output: [item] })}\n\n`;
+  const SKY = '{"at":"sky"}';
+  const argumentsDone = (json?: unknown) => about('function_call_arguments.done', { arguments: json });
+
+  it.each<[string, readonly string[], string]>([
+    ['function_call_arguments.done', [argumentsDone(SKY), ended()], SKY],
+    ['function_call_arguments.done, as an object', [argumentsDone({ at: 'sky' }), ended()], SKY],
+    ['output_item.done', [done(call(SKY)), ended()], SKY],
+    ['output_item.done behind an end without any', [argumentsDone(), done(call(SKY)), ended(call(SKY))], SKY],
+    ['the final response', [ended(call(SKY))], SKY],
+    ['the final response behind ends without any', [argumentsDone(''), done(call('')), ended(call(SKY))], SKY],
+    ['the final response, without its wrapper', [bare(call(SKY))], SKY],
+    ['all of them', [argumentsDone(SKY), done(call(SKY)), ended(call(SKY))], SKY],
+    ['a cut-off answer', [done(call('{"at":"s')), ended()], '{"at":"s'],
+    ['none of them', [ended()], '{}'],
+    ['none of them, which are empty', [argumentsDone(''), done(call('')), ended()], '{}'],
+    ['none of them, without a wrapper', [bare(call(''))], '{}'],
+    ['none of them, which are the same', [argumentsDone('{}'), done(call('{ }')), ended(call('{}'))], '{}'],
+  ])('[V-19] [Q-03] have the arguments of a call that begins with an empty object: %s', async (name, events, json) => {
+    const deltas = [[], [about('function_call_arguments.delta', { delta: '{}' })]];
+    for (const more of deltas) expect(await answered(EMPTY, ...more, ...events)).toEqual([json]);
+    expect(notes.length > 0).toBe(/^the final response($| behind)/.test(name));
+  });
+
+  it('[V-19] [Q-03] have the arguments of each of two calls that begin with an empty object', async () => {
+    const other = { ...call('{}'), id: 'fc_2', call_id: 'call_3' };
+    const begun = [EMPTY, argumentsDone(), added(other, 1), done(other, 1)];
+    expect(await answered(...begun, ended(call(SKY), other))).toEqual([SKY, '{}']);
+    const words = [added(message(), 2), about('output_text.delta', { content_index: 0, delta: 'hi' }, 2)];
+    expect(await answered(...begun, ...words, ended(call(SKY)))).toEqual([SKY, '{}', [['hi']]]);
+    expect(await answered(...begun, ...words, ended())).toEqual(['{}', '{}', [['hi']]]);
+  });
+
+  it.each([
+    ['{"a":{"a":1}}', '{"a":{"a":1}}'],
+    ['{"a":1}', '{"a":1}'],
+    ['', '{"a":1}'],
+  ])('[V-19] [Q-03] show whether the last delta repeats those before it: %j', async (json, expected) => {
+    const begun = ['{"a":', '{"a":1}'].map((delta) => about('function_call_arguments.delta', { delta }));
+    expect(await answered(added(call('')), ...begun, done(call(json)), ended())).toEqual([expected]);
+    expect(await answered(added(call('')), ...begun, ended(call(json)))).toEqual([expected]);
+  });
+
+  it('[V-19] [Q-03] have the arguments with which a tool of the host runs', async () => {
+    const runs: unknown[] = [];
+    const execute = (input: unknown) => {
+      runs.push(input);
+      return 'Sun';
+    };
+    const own = await startApp({
+      options: {
+        upstream: responsesUpstream({ baseURL: fake.baseURL, retries: 0 }),
+        tools: [functionTools({ look: { parameters: {}, execute } })],
+      },
+    });
+    const DONE = eventStream(responsesStream([textItem(0, 'Sunny.')]));
+    const answers = [
+      [EMPTY, argumentsDone(SKY), done(call(SKY)), ended()],
+      [EMPTY, ended(call(SKY))],
+    ];
+    for (const events of answers) {
+      fake.reply(eventStream(responseStart() + events.join('')), DONE);
+      await post(own.url);
+    }
+    await own.close();
+    expect(runs).toEqual([{ at: 'sky' }, { at: 'sky' }]);
+  });
+
+  const INPUT = 'say "hi"';
+  it.each<[string, readonly string[]]>([
+    ['output_item.done', [done(custom(INPUT)), ended()]],
+    ['the final response', [ended(custom(INPUT))]],
+    [
+      'the final response, behind an item without any',
+      [done({ ...custom(''), input: undefined }), ended(custom(INPUT))],
+    ],
+    ['the final response, behind an item whose text is empty', [done(custom('')), ended(custom(INPUT))]],
+    ['all of them', [done(custom(INPUT)), ended(custom(INPUT))]],
+  ])('[Q-03] have the free text of a call whose first end event lacks it: %s', async (_, events) => {
+    for (const input of [undefined, null, '']) {
+      for (const delta of ['', 'say', INPUT]) {
+        const begun = [added(custom('')), about('custom_tool_call_input.delta', { delta })];
+        const answer = await answered(...begun, about('custom_tool_call_input.done', { input }), ...events);
+        expect(answer).toEqual([{ input: INPUT }]);
+      }
+    }
+  });
+
+  it.each(['', INPUT])(
+    '[Q-03] may all lack the free text of a call, which is that of its deltas: %j',
+    async (delta) => {
+      const begun = [added(custom('')), about('custom_tool_call_input.delta', { delta })];
+      const ends = [about('custom_tool_call_input.done', {}), done(custom(''))];
+      for (const more of [[], ends.slice(0, 1), ends])
+        expect(await answered(...begun, ...more, ended())).toEqual([{ input: delta }]);
+    },
+  );
 
   it('[Q-03] may all be missing behind the free text of a call, but for that of the response', async () => {
     const begun = [added(custom('')), about('custom_tool_call_input.delta', { delta: 'say "hi"' })];

@@ -53,6 +53,8 @@ interface OpenItem extends StreamedItem {
   reasoning: string | undefined;
   /** The JSON of the citations that have been emitted. */
   cited: Set<string> | undefined;
+  /** Whether the JSON around the free text of a call has ended. */
+  isInputEnded: boolean;
 }
 
 /** Reads one model call, which offered these tools: receives parsed events one by one. `note` receives what cannot be shown. */
@@ -153,6 +155,7 @@ export class ResponsesDecoder {
       spoke: false,
       reasoning: undefined,
       cited: undefined,
+      isInputEnded: false,
       closed: false,
     };
     this.hold(plainText(opened.type).length + plainText(opened.key).length);
@@ -263,15 +266,15 @@ export class ResponsesDecoder {
     opened.closed = true;
   }
 
-  /** Emits the end of the arguments, where it goes on from what has been emitted. */
+  /** Emits the end of the arguments, where it goes on from what has been emitted. An end event without any leaves them open for a later one. */
   private closeCall({ arguments: json, input }: JsonObject, item: OpenItem, events: ModelEvent[]): void {
-    if (item.isCustom && item.closed) return;
-    if (item.pieces) this.addArguments(item, item.pieces.settle(), events);
+    item.closed = true;
     const whole = item.isCustom ? plainText(input) : writtenArguments(json);
+    if (whole === '' || item.isInputEnded) return;
+    if (item.pieces) this.addArguments(item, item.pieces.settle(whole), events);
     const emitted = wholeText(item.emitted);
     if (whole.startsWith(emitted)) this.addArguments(item, whole.slice(emitted.length), events);
-    if (item.isCustom) events.push({ type: 'tool-call-delta', call: item.call as number, arguments: INPUT_END });
-    item.closed = true;
+    if (item.isCustom) endInput(item, events);
   }
 
   /** Emits what these parts of a message have beyond its text so far, if they go on from it; returns whether that is anything. Nothing is put behind another item. */
@@ -309,13 +312,8 @@ export class ResponsesDecoder {
   }
 
   private endStream(response: unknown, events: ModelEvent[]): void {
-    for (const item of this.items.values()) if (item.pieces) this.addArguments(item, item.pieces.settle(), events);
     const output = isRecord(response) ? recordsIn(response.output) : [];
     if (output.length > 0 && this.settle(output, events)) this.note(OUTPUT_DIFFERS);
-    const isCutOff = isRecord(response) && response.status === 'incomplete';
-    // Free text whose end nothing has told ends here.
-    for (const item of this.items.values())
-      if (item.isCustom && !(isCutOff && item === this.newest)) this.closeCall({}, item, events);
     this.end(response, events);
   }
 
@@ -346,7 +344,7 @@ export class ResponsesDecoder {
       emitNativeEnd(streamed, item, events);
       return true;
     }
-    const emitted = wholeText(streamed.emitted);
+    const emitted = wholeText(streamed.emitted) + (streamed.pieces?.lastPiece() ?? '');
     const differs = (comparedText(item) ?? emitted) !== emitted;
     if (streamed.call !== undefined) this.closeCall(item, streamed, events);
     if (item.type !== 'message') return differs;
@@ -355,15 +353,20 @@ export class ResponsesDecoder {
 
   private end(response: unknown, events: ModelEvent[]): void {
     if (!isRecord(response)) throw new ApiError('upstream_error', 'The model server sent an end without a response.');
-    const { usage: reported } = response;
+    const { status, incomplete_details: details, usage: reported } = response;
+    // Arguments whose end nothing has told end here, but for free text that is cut off.
+    for (const item of this.items.values()) {
+      if (item.pieces) this.addArguments(item, item.pieces.settle(), events);
+      const isCutOff = status === 'incomplete' && item === this.newest && !item.closed;
+      if (item.isCustom && !isCutOff) endInput(item, events);
+    }
     const usage = readUsage(reported);
     if (usage && isRecord(reported))
       events.push({ type: 'usage', usage, reported, cost: costIn(reported) ?? costIn(response) });
-    if (response.status === 'failed' || response.status === 'cancelled') throw responseFailure(response);
+    if (status === 'failed' || status === 'cancelled') throw responseFailure(response);
     const info = modelInfo(response.model, response.service_tier);
     if (info) events.push(info);
     this.done = true;
-    const { status, incomplete_details: details } = response;
     const isFiltered = isRecord(details) && details.reason === 'content_filter';
     const reason = isFiltered ? 'content_filter' : 'length';
     events.push({ type: 'finish', reason: status === 'incomplete' ? reason : 'stop' });
@@ -409,6 +412,14 @@ function addWords(item: OpenItem, text: string, events: ModelEvent[], event: Mod
   item.type ??= 'message';
   grow(item.emitted, text);
   events.push(event);
+}
+
+/** Ends the free text of a call, once. */
+function endInput(item: OpenItem, events: ModelEvent[]): void {
+  if (item.isInputEnded) return;
+  item.isInputEnded = true;
+  // The cast: it is a call.
+  events.push({ type: 'tool-call-delta', call: item.call as number, arguments: INPUT_END });
 }
 
 /** Without the item's place, which this server says, and without padding. */

@@ -38,17 +38,25 @@ export class ArgumentPieces {
     return more;
   }
 
-  /** What the held fragment adds, where the call has ended. */
-  settle(): string {
+  /** What the held fragment adds, where the call has ended; if its end has told all arguments, these show what the fragment was. */
+  settle(whole = ''): string {
+    if (this.held === '') return '';
+    const before = wholeText(this.text);
+    const isRest = whole.length > before.length && whole.startsWith(before) && !this.isSameObject(whole);
+    const more = isRest ? whole.slice(before.length) : this.lastPiece();
+    this.held = '';
+    this.add(more);
+    return more;
+  }
+
+  /** What the held fragment would add if nothing more were known of the call. */
+  lastPiece(): string {
     const { held } = this;
     if (held === '') return '';
-    this.held = '';
     const before = wholeText(this.text);
     // At the end of the call the fragment is what makes an object of it.
     const isWholeCall = objectIn(before + held) === undefined && objectIn(held) !== undefined;
-    const more = isWholeCall ? held.slice(before.length) : held;
-    this.add(more);
-    return more;
+    return isWholeCall ? held.slice(before.length) : held;
   }
 
   /** Whether the arguments are an object to its end. Each character is read once, and only if an upstream repeats names: most never do. */
