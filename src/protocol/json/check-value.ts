@@ -2,6 +2,7 @@
 import { Validator } from '@cfworker/json-schema';
 import { isRecord, type JsonObject } from '../record.ts';
 import { runWithTimeout } from './run-with-timeout.ts';
+import { SCHEMA_MAPS } from './schema-keywords.ts';
 
 /** Maximum characters of a value in which list items are checked for repetitions: each is compared with each. */
 const MAX_COMPARED_LENGTH = 4096;
@@ -9,15 +10,8 @@ const MAX_COMPARED_LENGTH = 4096;
 const SLOW_FORMATS: ReadonlySet<unknown> = new Set(['url']);
 /** Keywords that hold values, not schemas. */
 const VALUES: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples']);
-/** Keywords that hold schemas by name. Such a name may be a keyword's, but is none. */
-const MAPS: ReadonlySet<string> = new Set([
-  'properties',
-  'patternProperties',
-  '$defs',
-  'definitions',
-  'dependentSchemas',
-  'dependencies',
-]);
+/** Keywords that hold schemas by name, also one of earlier drafts. */
+const MAPS: ReadonlySet<string> = new Set([...SCHEMA_MAPS, 'dependencies']);
 
 /**
  * Keywords whose work has no bound in the value's length: patterns backtrack, and alternatives that refer to their own schema

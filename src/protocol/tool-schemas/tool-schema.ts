@@ -1,4 +1,5 @@
 /** Loosens the JSON Schema of a tool until a model server accepts it, whoever wrote the tool. */
+import { SCHEMA_MAPS } from '../json/schema-keywords.ts';
 import { isRecord, type JsonObject, recordsIn } from '../record.ts';
 import { DIALECT_RULES, type DialectRules, type SchemaDialect } from './dialects.ts';
 import { setProperty, UnionBudget, withoutUnions } from './merged.ts';
@@ -58,13 +59,7 @@ const ANNOTATIONS: ReadonlySet<string> = new Set([
   'nullable',
 ]);
 /** Keywords whose values are schemas by name, lists of schemas, and single ones. */
-const MAPS: ReadonlySet<string> = new Set([
-  'properties',
-  'patternProperties',
-  '$defs',
-  'definitions',
-  'dependentSchemas',
-]);
+const MAPS: ReadonlySet<string> = new Set(SCHEMA_MAPS);
 const LISTS: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems']);
 const SINGLE: ReadonlySet<string> = new Set([
   'items',

@@ -14,6 +14,7 @@ import { type GrownText, grow } from '../../../protocol/grown-text.ts';
 import { randomSeed } from '../../../protocol/ids.ts';
 import { objectIn } from '../../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { OBJECT_START } from '../../../protocol/tool-calls/arguments/argument-pieces.ts';
 import { isDone } from '../../../streams/sse-frames.ts';
 import {
   type ChunkPart,
@@ -172,7 +173,7 @@ export class ModelAnswer {
   /** The delta of a chunk that need not be parsed: nothing waits for its owner, and the ids are the client's. */
   private plainDelta(data: string): PlainDelta | undefined {
     const delta = this.held.length === 0 && !this.completion.isContinued ? this.memo.read(data) : undefined;
-    const mayWait = this.rules.holdsCalls && delta?.call !== undefined && OBJECT.test(delta.text);
+    const mayWait = this.rules.holdsCalls && delta?.call !== undefined && OBJECT_START.test(delta.text);
     return mayWait ? undefined : delta;
   }
 
@@ -321,9 +322,6 @@ export class ModelAnswer {
     if (this.completion.bytes > this.rules.limits.outputBytes) throw outputTooLarge('a response');
   }
 }
-
-/** The beginning of arguments that the decoder may keep back. */
-const OBJECT = /^\s*\{/;
 
 /** The events of each call in what was held; undefined where there is none, as in most chunks. */
 function deltasByCall(held: readonly HeldChunk[]): Map<number, CallDeltas> | undefined {

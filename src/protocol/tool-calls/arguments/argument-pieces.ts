@@ -96,7 +96,7 @@ export class ArgumentPieces {
       if (held !== '' && this.isSameObject(fragment)) return '';
       this.held = fragment === '{}' ? fragment : '';
       if (this.held !== '') return '';
-      return OBJECT.test(fragment) ? fragment : held + fragment;
+      return OBJECT_START.test(fragment) ? fragment : held + fragment;
     }
     if (held !== '') {
       this.held = '';
@@ -104,7 +104,7 @@ export class ArgumentPieces {
       return this.isCumulative ? fragment.slice(length) : held + fragment;
     }
     const isQuoted = fragment.startsWith('"{');
-    if (!isQuoted && !OBJECT.test(fragment)) return fragment;
+    if (!isQuoted && !OBJECT_START.test(fragment)) return fragment;
     const { text, tail } = this.text;
     if (!isQuoted && continuesText(text, tail, fragment)) {
       // In front of a value it may be one that begins as the whole does.
@@ -119,7 +119,8 @@ export class ArgumentPieces {
 
 const BEFORE_VALUE = /[:[,]\s{0,64}$/;
 
-const OBJECT = /^\s*\{/;
+/** The beginning of an object: the only fragments that may be held begin so. */
+export const OBJECT_START = /^\s*\{/;
 
 /** Whether the fragment begins with the text so far, and ends no more objects than it begins. */
 function continuesText(text: string, tail: string, fragment: string): boolean {
