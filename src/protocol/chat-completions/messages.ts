@@ -34,6 +34,8 @@ export interface MessageOptions {
   readonly callIds?: CallIdForm;
   /** `omit` leaves out text of white space beside calls. Default: `keep`. */
   readonly blankText?: 'keep' | 'omit';
+  /** The signature, in Gemini's form, of calls whose own is not known. Default: none. */
+  readonly callSignature?: string;
 }
 
 /** One tool call with its answer, both in Chat Completions form. */
@@ -183,10 +185,17 @@ function assistantMessages(draft: Draft, options: MessageOptions, ids: CallIds |
   for (const state of states) Object.assign(message, state.message);
   if (calls.length === 0) return [message];
   const extras = callExtras(states, calls);
+  const { callSignature: signature } = options;
+  // Gemini signs the first of parallel calls only.
+  const unsigned =
+    signature === undefined ? undefined : { extra_content: { google: { thought_signature: signature } } };
   const sent = ids ? calls.map((call) => ({ ...call, id: ids(call.id) })) : calls;
   message.tool_calls = sent.map((call, at) => {
     const written = { name: call.name, arguments: argumentsText(call.arguments) };
-    return Object.assign({ id: call.id, type: 'function', function: written }, extras.get(at));
+    return Object.assign(
+      { id: call.id, type: 'function', function: written },
+      extras.get(at) ?? (at === 0 ? unsigned : undefined),
+    );
   });
   return [message, ...toolMessages(sent)];
 }

@@ -12,7 +12,7 @@ import { secondTry } from '../../streams/second-try.ts';
 import { type AnswerBatch, exchange, parseJson } from '../http/exchange.ts';
 import type { ModelServer, SentHeaders } from '../http/model-server.ts';
 import type { WithoutFields } from '../http/refusals/without-fields.ts';
-import { STATE_REJECTED, withoutThoughts } from '../http/refusals/without-thoughts.ts';
+import { STATE_REJECTED, thoughtsRefusedBy, withoutThoughts } from '../http/refusals/without-thoughts.ts';
 import { toMessagesBody } from './body.ts';
 import { continuedBody } from './continued.ts';
 import { MessagesDecoder } from './decoder.ts';
@@ -51,8 +51,7 @@ export class MessagesTurn {
     if (!messages.some(({ content }) => content.some(isThought))) return first;
     return secondTry(first, (error) => {
       // The API has no error code for this; other servers report it in the same words.
-      const isRefused = error instanceof ApiError && error.status === 400 && REFUSED_THOUGHT.test(error.message);
-      if (!isRefused) return undefined;
+      if (!(error instanceof ApiError) || error.status !== 400 || !thoughtsRefusedBy(error.message)) return undefined;
       this.call.note(STATE_REJECTED);
       return this.answer(this.thoughtlessBody(request), limit);
     });
@@ -87,8 +86,6 @@ export class MessagesTurn {
     yield [{ type: 'finish', reason: 'length' }];
   }
 }
-
-const REFUSED_THOUGHT = /Invalid `?(signature|data)`? in `?(redacted_)?thinking`?\s{1,16}block/;
 
 /** Only a short event can be the last one, so long ones are not parsed twice. */
 export function isLast(data: string): boolean {

@@ -14,7 +14,7 @@ import {
   toolFields,
   withImageDetails,
 } from './provider-rules.ts';
-import type { ProviderSettings, ToolChoiceForms } from './providers.ts';
+import type { RequestSettings, ToolChoiceForms } from './providers.ts';
 
 /** Who hears of items and settings that are not sent. */
 interface BodyReports {
@@ -26,7 +26,7 @@ interface BodyReports {
  * Writes the body as the server accepts it, requesting a stream and its usage, unless the server has none for the format.
  * Fields without a value are undefined, so the JSON omits them.
  */
-export function toChatBody(request: ModelRequest, settings: ProviderSettings, reports: BodyReports): JsonObject {
+export function toChatBody(request: ModelRequest, settings: RequestSettings, reports: BodyReports): JsonObject {
   const { skipped, leftOut } = reports;
   const messages = withImageDetails(toChatMessages(request, settings, skipped), settings.imageDetails);
   if (!settings.fileUrls) refuseFileUrls(messages);

@@ -10,13 +10,14 @@ import type { SecondRequest } from '../http/exchange.ts';
 import type { Refusal } from '../http/http.ts';
 import type { ModelTable } from '../http/model-table.ts';
 import { LearnedSettings } from '../http/refusals/learned-settings.ts';
+import { STATE_REJECTED, withoutThoughts } from '../http/refusals/without-thoughts.ts';
 import { toChatBody } from './chat-body.ts';
 import type { ChatCompletionsOptions, ChatSettings } from './chat-options.ts';
 import type { ChatServer } from './chat-server.ts';
 import { AnswerDecoding } from './decode-answer.ts';
 import { readLesson, withLesson } from './lessons.ts';
 import { shortenedNames, withModelFacts } from './provider-rules.ts';
-import type { ProviderSettings } from './providers.ts';
+import type { RequestSettings } from './providers.ts';
 import type { SeenFields } from './seen-fields.ts';
 
 /** The names of tools as they were sent last. */
@@ -36,7 +37,7 @@ export class ChatStreams {
   private readonly options: ChatCompletionsOptions;
   private readonly models: ModelTable;
   private readonly seen: SeenFields;
-  private readonly learned = new LearnedSettings<Partial<ProviderSettings>>();
+  private readonly learned = new LearnedSettings<Partial<RequestSettings>>();
 
   constructor(
     server: ChatServer,
@@ -76,7 +77,7 @@ export class ChatStreams {
   private secondTry(
     request: ModelRequest,
     body: JsonObject,
-    known: ProviderSettings,
+    known: RequestSettings,
     sent: SentNames,
     call: UpstreamCall,
   ): (refusal: Refusal) => SecondRequest | undefined {
@@ -84,14 +85,19 @@ export class ChatStreams {
     return ({ answered = 0, said }) => {
       const lesson = readLesson(answered, said, body, known);
       if (!lesson) return undefined;
-      const reports = server.bodyReports(call);
-      reports.leftOut(`The model server refused the request; it is asked again ${lesson.change}.`);
       const taught = withLesson(known, lesson.settings);
+      const reports = server.bodyReports(call);
+      const asked = lesson.isWithoutThoughts ? withoutThoughts(request) : request;
+      const again = JSON.stringify(toChatBody(asked, taught, reports));
+      if (again === JSON.stringify(body)) return undefined;
+      if (lesson.isWithoutThoughts) call.note(STATE_REJECTED);
+      else reports.leftOut(`The model server refused the request; it is asked again ${lesson.change}.`);
       sent.names = shortenedNames(request, taught.maxToolName);
       return {
-        body: JSON.stringify(toChatBody(request, taught, reports)),
-        settled(isMet) {
-          if (lesson.isLasting && isMet) learned.learn(request.model, lesson.settings);
+        body: again,
+        settled(met) {
+          const isLasting = lesson.isLasting === true ? met !== undefined : lesson.isLasting === met;
+          if (isLasting) learned.learn(request.model, lesson.settings);
         },
       };
     };

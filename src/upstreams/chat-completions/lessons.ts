@@ -1,16 +1,26 @@
 /** Reads from a server's refusal which field, keyword or limit it does not take, so that the request can do without. */
 import type { JsonObject } from '../../protocol/record.ts';
 import { isRefused, plainWord, refusalText, refusedFields, wordsIn } from '../http/refusals/refused-fields.ts';
-import { EFFORTS, type Effort, type ProviderSettings, REFUSABLE_FIELDS, type RefusableField } from './providers.ts';
+import { thoughtsRefusedBy } from '../http/refusals/without-thoughts.ts';
+import {
+  EFFORTS,
+  type Effort,
+  type ProviderSettings,
+  REFUSABLE_FIELDS,
+  type RefusableField,
+  type RequestSettings,
+} from './providers.ts';
 
 /** What a refusal teaches. */
 interface Lesson {
   /** The settings with which the request is sent again. */
-  readonly settings: Partial<ProviderSettings>;
-  /** Whether they hold for other requests to this model, too. */
-  readonly isLasting: boolean;
+  readonly settings: Partial<RequestSettings>;
+  /** Whether they hold for other requests to this model, too: `accepted`, if the server takes what they add. */
+  readonly isLasting: boolean | 'accepted';
   /** What is different now, to end a sentence. */
   readonly change: string;
+  /** Whether it is asked again without the model's earlier thoughts. Default: false. */
+  readonly isWithoutThoughts?: boolean;
 }
 
 /**
@@ -25,7 +35,9 @@ export function readLesson(
 ): Lesson | undefined {
   const text = refusalText(said);
   const refusal = { text, words: wordsIn(text), body, settings };
-  if (status !== 400 && status !== 422) return status === 500 ? schemaLesson(refusal) : undefined;
+  // llama.cpp reports with it what a grammar or a template does not take.
+  if (status !== 400 && status !== 422)
+    return status === 500 ? (schemaLesson(refusal) ?? orderLesson(refusal)) : undefined;
   for (const read of READERS) {
     const lesson = read(refusal);
     if (lesson) return lesson;
@@ -42,6 +54,9 @@ interface Refusal {
 }
 
 const READERS: readonly ((refusal: Refusal) => Lesson | undefined)[] = [
+  refusedStateLesson,
+  lostStateLesson,
+  orderLesson,
   schemaLesson,
   callIdLesson,
   nameLengthLesson,
@@ -52,6 +67,67 @@ const READERS: readonly ((refusal: Refusal) => Lesson | undefined)[] = [
   thoughtLesson,
   answerLimitLesson,
   refusedFieldLesson,
+];
+
+/** The thoughts of the conversation are another account's, or not as their model wrote them. */
+function refusedStateLesson({ text, body }: Refusal): Lesson | undefined {
+  const whose = thoughtsRefusedBy(text);
+  if (!whose) return undefined;
+  // Claude does not go on thinking between the calls of a turn without the thoughts before them.
+  const isThinking = whose === 'anthropic' && body.reasoning_effort !== undefined;
+  const settings: Partial<RequestSettings> = {
+    ...(isThinking ? { refusedFields: ['reasoning_effort'] } : {}),
+    ...(whose === 'gemini' ? { callSignature: UNKNOWN_SIGNATURE } : {}),
+  };
+  return { settings, isLasting: false, change: 'without its thoughts', isWithoutThoughts: true };
+}
+
+/** The model wants thoughts back that nobody has, such as those of calls that another model made. */
+function lostStateLesson({ text, body, settings }: Refusal): Lesson | undefined {
+  if (/missing (?:a |the )?[`']?thought_?signature/i.test(text)) {
+    const change = 'with calls that need no signature';
+    return { settings: { callSignature: UNKNOWN_SIGNATURE }, isLasting: 'accepted', change };
+  }
+  // Claude, of a turn whose calls another model made.
+  if (body.reasoning_effort !== undefined && /expected `thinking` or `redacted_thinking`/i.test(text))
+    return leftOutLesson(['reasoning_effort'], false);
+  const isReplayed = settings.reasoningReplay && !settings.reasoningRequired;
+  if (!isReplayed || !/reasoning_content\b[^\n]{0,60}(?:must be passed back|is missing in)/i.test(text))
+    return undefined;
+  const change = 'with reasoning in each of its messages';
+  return { settings: { reasoningRequired: true }, isLasting: 'accepted', change };
+}
+
+/** Gemini takes it for calls that it has not signed: its guide to thought signatures. */
+const UNKNOWN_SIGNATURE = 'skip_thought_signature_validator';
+
+/** The order of messages that the template of a model, or its provider, insists on. */
+function orderLesson({ text }: Refusal): Lesson | undefined {
+  const known = ORDERS.find(({ words }) => words.test(text));
+  return known && { settings: known.settings, isLasting: true, change: known.change };
+}
+
+const ORDERS: readonly (Pick<Lesson, 'settings' | 'change'> & { readonly words: RegExp })[] = [
+  {
+    words: /system message must be|unexpected role 'system' after role/i,
+    settings: { systemMessages: 'merge' },
+    change: 'with one system message, at the beginning',
+  },
+  {
+    words: /roles must alternate/i,
+    settings: { systemMessages: 'merge', turns: 'alternate', afterToolResults: 'assistant' },
+    change: 'with messages of the user and the assistant in turn',
+  },
+  {
+    words: /unexpected role 'user' after role 'tool'/i,
+    settings: { afterToolResults: 'assistant' },
+    change: 'with a message of the assistant behind the results of tools',
+  },
+  {
+    words: /must end with a user message|assistant (?:message |response )?prefill|expected last role user/i,
+    settings: { lastMessage: 'user' },
+    change: 'with a message of the user at its end',
+  },
 ];
 
 function schemaLesson({ text, body, settings }: Refusal): Lesson | undefined {
@@ -227,7 +303,7 @@ function leftOutLesson(refusedFields: readonly RefusableField[], isLasting: bool
 }
 
 /** Both settings; fields that are refused add up. */
-export function withLesson(settings: ProviderSettings, lesson: Partial<ProviderSettings>): ProviderSettings {
+export function withLesson(settings: ProviderSettings, lesson: Partial<RequestSettings>): RequestSettings {
   const refusedFields = [...new Set([...settings.refusedFields, ...(lesson.refusedFields ?? [])])];
   return { ...settings, ...lesson, refusedFields };
 }

@@ -8,7 +8,7 @@ import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import type { SchemaDialect } from '../../protocol/tool-schemas/dialects.ts';
 import { type LooseSchema, looseSchema } from '../../protocol/tool-schemas/tool-schema.ts';
 import { loweredLimitMessage } from '../http/answer-limit.ts';
-import { EFFORTS, type Effort, type ImageDetail, type ProviderSettings } from './providers.ts';
+import { EFFORTS, type Effort, type ImageDetail, type ProviderSettings, type RequestSettings } from './providers.ts';
 
 /** Receives what of a request the server does not take, as a sentence. */
 export type LeftOut = (message: string) => void;
@@ -173,12 +173,13 @@ const CONTINUE = 'Continue.';
 const DONE = 'Done.';
 
 /** The messages with the names of tools that the server takes, in the order and with the end that it takes. */
-export function adaptMessages(messages: readonly ChatMessage[], settings: ProviderSettings): readonly ChatMessage[] {
-  const { lastMessage, maxToolName, afterToolResults } = settings;
+export function adaptMessages(messages: readonly ChatMessage[], settings: RequestSettings): readonly ChatMessage[] {
+  const { lastMessage, maxToolName, afterToolResults, turns } = settings;
   const named = Number.isFinite(maxToolName)
     ? messages.map((message) => withShortNames(message, maxToolName))
     : messages;
-  const ordered = afterToolResults === 'assistant' ? named.flatMap(withAnswer) : named;
+  const answered = afterToolResults === 'assistant' ? named.flatMap(withAnswer) : named;
+  const ordered = turns === 'alternate' ? inTurn(answered) : answered;
   const last = ordered.at(-1);
   if (lastMessage === 'any' || last?.role !== 'assistant') return ordered;
   if (lastMessage === 'prefix') return [...ordered.slice(0, -1), { ...last, prefix: true }];
@@ -189,6 +190,26 @@ export function adaptMessages(messages: readonly ChatMessage[], settings: Provid
 function withAnswer(message: ChatMessage, index: number, messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const follows = messages[index - 1]?.role === 'tool' && message.role !== 'tool' && message.role !== 'assistant';
   return follows ? [{ role: 'assistant', content: DONE }, message] : [message];
+}
+
+/** Neighbours of one speaker as one message; calls and their results stay. */
+function inTurn(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  const turns: ChatMessage[][] = [];
+  let last: ChatMessage | undefined;
+  for (const message of messages) {
+    const isSpeech = message.role === 'user' || (message.role === 'assistant' && !message.tool_calls);
+    if (isSpeech && last?.role === message.role && !last.tool_calls) turns.at(-1)?.push(message);
+    else turns.push([message]);
+    last = message;
+  }
+  return turns.flatMap((turn) => {
+    const contents = turn.map(({ content }) => content);
+    const isText = contents.every((content) => typeof content === 'string');
+    const parts = () => contents.flatMap((each) => (Array.isArray(each) ? each : [{ type: 'text', text: each }]));
+    return turn.length === 1
+      ? turn
+      : [Object.assign({}, ...turn, { content: isText ? contents.join('\n\n') : parts() })];
+  });
 }
 
 function withShortNames(message: ChatMessage, max: number): ChatMessage {

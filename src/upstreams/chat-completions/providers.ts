@@ -99,6 +99,14 @@ export interface ProviderSettings {
   readonly costAfterDone: boolean;
 }
 
+/** The settings of one request: those of its provider, and what no option sets, but the refusals of a server teach. */
+export interface RequestSettings extends ProviderSettings {
+  /** Gemini's signature of calls whose own is not known. Default: none. */
+  readonly callSignature?: string;
+  /** `alternate` writes neighbours of one speaker as one message. Default: as they are. */
+  readonly turns?: 'alternate';
+}
+
 /**
  * The forms of `tool_choice` that a server obeys: `all` of OpenAI's, with `allowed_tools`; `names` of tools and words;
  * `words` alone, such as `required`; or nothing but `auto`.

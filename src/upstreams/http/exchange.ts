@@ -33,8 +33,8 @@ interface ExchangeRequest {
 export interface SecondRequest {
   /** JSON text. */
   readonly body: string;
-  /** Receives whether this has met the refusal: the server accepts it, or refuses it as invalid for another reason. */
-  readonly settled: (isMet: boolean) => void;
+  /** Receives how this has met the refusal: the server accepts it, or refuses it as invalid for another reason. Undefined if it has not. */
+  readonly settled: (met: 'accepted' | 'refused otherwise' | undefined) => void;
 }
 
 /** The part of an answer that arrived together: one whole JSON body, or the data of some events. */
@@ -182,14 +182,15 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
       if (!again) throw refusal;
       return await send(again.body).then(
         (answer) => {
-          again.settled(true);
+          again.settled('accepted');
           return answer;
         },
         (error) => {
           const { answered, said } = error instanceof ApiError ? (error as Refusal) : {};
           // A server that is overloaded or breaks the connection, or a client that leaves, shows nothing of the request.
           const isRefusal = answered === 400 || answered === 422;
-          again.settled(isRefusal && !isDeepStrictEqual(said, (refusal as Refusal).said));
+          const isOther = isRefusal && !isDeepStrictEqual(said, (refusal as Refusal).said);
+          again.settled(isOther ? 'refused otherwise' : undefined);
           throw error;
         },
       );

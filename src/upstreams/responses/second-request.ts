@@ -2,7 +2,7 @@
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
-import { STATE_REJECTED, withoutThoughts } from '../http/refusals/without-thoughts.ts';
+import { STATE_REJECTED, thoughtsRefusedBy, withoutThoughts } from '../http/refusals/without-thoughts.ts';
 
 const FUNCTIONS_ONLY: Note = {
   code: 'tool_dropped',
@@ -39,7 +39,8 @@ export function secondRequest(
 ): SecondRequest | undefined {
   if (mayRefuseTypes && refusesTypes(error) && request.native?.choice.length === 0)
     return { request, isOfFunctions: true, note: FUNCTIONS_ONLY };
-  if (error instanceof ApiError && error.code === 'invalid_encrypted_content')
+  // Servers in front of OpenAI's pass on its words without the code.
+  if (error instanceof ApiError && (error.code === 'invalid_encrypted_content' || thoughtsRefusedBy(error.message)))
     return { request: withoutThoughts(request), isOfFunctions: false, note: STATE_REJECTED };
   return undefined;
 }

@@ -1,7 +1,7 @@
 /** What the words of a refusal teach, as servers, gateways and clouds write them. */
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import { readLesson } from '../../../src/upstreams/chat-completions/lessons.ts';
-import { type ProviderSettings, USUAL } from '../../../src/upstreams/chat-completions/providers.ts';
+import { type RequestSettings, USUAL } from '../../../src/upstreams/chat-completions/providers.ts';
 
 const TOOLS = [{ type: 'function', function: { name: 'f', parameters: { type: 'object', properties: {} } } }];
 
@@ -10,7 +10,7 @@ function lesson(refusal: unknown, body: JsonObject) {
   return readLesson(400, said, { model: 'm', messages: [], ...body }, USUAL);
 }
 
-type Row = readonly [server: string, refusal: unknown, body: JsonObject, settings: Partial<ProviderSettings>];
+type Row = readonly [server: string, refusal: unknown, body: JsonObject, settings: Partial<RequestSettings>];
 
 const fields: readonly Row[] = [
   [
@@ -195,8 +195,83 @@ const forms: readonly Row[] = [
   ['Mistral, schemas', "Invalid tool schema: {'$ref': '#/x'}", { tools: TOOLS }, { toolSchemas: 'plain' }],
 ];
 
+/** Templates and providers that insist on an order of messages. */
+const orders: readonly Row[] = [
+  ['Qwen', 'System message must be at the beginning.', {}, { systemMessages: 'merge' }],
+  ['Mistral, system', "Unexpected role 'system' after role 'tool'", {}, { systemMessages: 'merge' }],
+  [
+    'Gemma',
+    'Conversation roles must alternate user/assistant/user/assistant/...',
+    {},
+    { systemMessages: 'merge', turns: 'alternate', afterToolResults: 'assistant' },
+  ],
+  [
+    'Devstral',
+    'After the optional system message, conversation roles must alternate user and assistant roles except for tool calls and results.',
+    {},
+    { systemMessages: 'merge', turns: 'alternate', afterToolResults: 'assistant' },
+  ],
+  ['Mistral, tools', "Unexpected role 'user' after role 'tool'", {}, { afterToolResults: 'assistant' }],
+  [
+    'Mistral, the end',
+    'Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant',
+    {},
+    { lastMessage: 'user' },
+  ],
+  [
+    'newer Claude models, the end',
+    'This model does not support assistant message prefill. The conversation must end with a user message.',
+    {},
+    { lastMessage: 'user' },
+  ],
+  [
+    'llama.cpp, the end',
+    'Assistant response prefill is incompatible with enable_thinking.',
+    {},
+    { lastMessage: 'user' },
+  ],
+];
+
+/** The model wants thoughts back that the conversation lacks. */
+const lost: readonly Row[] = [
+  [
+    'DeepSeek',
+    'The `reasoning_content` in the thinking mode must be passed back to the API.',
+    { reasoning_effort: 'low' },
+    { reasoningRequired: true },
+  ],
+  [
+    'Moonshot',
+    'thinking is enabled but reasoning_content is missing in assistant tool call message at index 2',
+    {},
+    { reasoningRequired: true },
+  ],
+  [
+    'Gemini',
+    [
+      {
+        error: { code: 400, message: 'Function call `f` in the `2.` content block is missing a `thought_signature`.' },
+      },
+    ],
+    {},
+    { callSignature: 'skip_thought_signature_validator' },
+  ],
+  [
+    'Gemini behind a gateway',
+    { error: { message: 'Provider returned error', metadata: { raw: '{"message":"missing a thought_signature"}' } } },
+    {},
+    { callSignature: 'skip_thought_signature_validator' },
+  ],
+];
+
 /** What depends on the request, and so is not remembered for others. */
 const once: readonly Row[] = [
+  [
+    'Claude, of calls that another model made',
+    'messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block.',
+    { reasoning_effort: 'low' },
+    { refusedFields: ['reasoning_effort'] },
+  ],
   [
     'Groq, whose models think or do not',
     '`reasoning_effort` must be one of `none` or `default`',
@@ -243,16 +318,6 @@ const final: readonly (readonly [string, unknown, JsonObject])[] = [
     { tools: TOOLS, reasoning_effort: 'low' },
   ],
   [
-    'the thoughts of the history',
-    'The `reasoning_content` in the thinking mode must be passed back to the API.',
-    { reasoning_effort: 'low' },
-  ],
-  [
-    'the order of messages',
-    'messages: roles must alternate between "user" and "assistant", but found multiple "user" roles; not supported',
-    { user: 'u' },
-  ],
-  [
     'a value out of range',
     "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 5 instead.",
     { temperature: 5 },
@@ -263,12 +328,28 @@ const final: readonly (readonly [string, unknown, JsonObject])[] = [
 ];
 
 describe('a refusal', () => {
-  it.each([...fields, ...forms])('[V-22] teaches what its server takes: %s', (_server, refusal, body, settings) => {
-    expect(lesson(refusal, body)).toMatchObject({ settings, isLasting: true });
-  });
+  it.each(lost)(
+    '[V-22] teaches what its server wants to be given, if it takes that: %s',
+    (_server, refusal, body, settings) => {
+      expect(lesson(refusal, body)).toMatchObject({ settings, isLasting: 'accepted' });
+    },
+  );
+
+  it.each([...fields, ...forms, ...orders])(
+    '[V-22] teaches what its server takes: %s',
+    (_server, refusal, body, settings) => {
+      expect(lesson(refusal, body)).toMatchObject({ settings, isLasting: true });
+    },
+  );
 
   it.each(once)('[V-22] of some requests is met for one of them: %s', (_server, refusal, body, settings) => {
     expect(lesson(refusal, body)).toMatchObject({ settings, isLasting: false });
+  });
+
+  it('[V-22] for want of reasoning teaches nothing where the host sends none back, or it is sent already', () => {
+    const said = { error: { message: 'The `reasoning_content` in the thinking mode must be passed back to the API.' } };
+    for (const settings of [{ reasoningReplay: false }, { reasoningRequired: true }])
+      expect(readLesson(400, said, { messages: [] }, { ...USUAL, ...settings })).toBeUndefined();
   });
 
   it.each(final)('[V-22] of what may not be left out teaches nothing: %s', (_what, refusal, body) => {

@@ -2,6 +2,7 @@
 
 import { type ChatCompletionsOptions, chatCompletionsUpstream, type Note } from '../../../src/index.ts';
 import type { ModelEvent } from '../../../src/protocol/events.ts';
+import type { Item } from '../../../src/protocol/items.ts';
 import type { ModelRequest } from '../../../src/protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../../src/protocol/record.ts';
 import {
@@ -516,6 +517,101 @@ describe('a refusal of a server that is not in the table', () => {
     expect(bodies()).toHaveLength(2);
     expect(body).toMatchObject(wanted);
     expect(notes).not.toEqual([]);
+  });
+
+  const call: Item = { type: 'function_call', call_id: 'a', name: 'f', arguments: '{}' };
+  const output: Item = { type: 'function_call_output', call_id: 'a', output: 'Sun' };
+  const image = { type: 'input_image', image_url: 'data:image/png;base64,AA==' };
+
+  const orders: readonly (readonly [string, number, readonly Item[], readonly JsonObject[]])[] = [
+    [
+      'System message must be at the beginning.',
+      500,
+      [message('user', 'Hi'), message('developer', 'Be brief.'), message('system', 'Be kind.')],
+      [
+        { role: 'system', content: 'Be brief.\n\nBe kind.' },
+        { role: 'user', content: 'Hi' },
+      ],
+    ],
+    [
+      'Conversation roles must alternate user/assistant/user/assistant/...',
+      400,
+      [
+        message('user', 'One'),
+        message('developer', 'Be brief.'),
+        message('user', 'Two'),
+        message('assistant', 'Three'),
+        message('assistant', 'Four'),
+        message('user', 'Five'),
+        message('user', [{ type: 'input_text', text: 'Six' }, image]),
+        call,
+        output,
+        message('user', 'Seven'),
+      ],
+      [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'One\n\nTwo' },
+        { role: 'assistant', content: 'Three\n\nFour' },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Five' },
+            { type: 'text', text: 'Six' },
+            { type: 'image_url', image_url: { url: image.image_url } },
+          ],
+        },
+        { role: 'assistant', content: null, tool_calls: [{ id: 'a' }] },
+        { role: 'tool', content: 'Sun' },
+        { role: 'assistant', content: 'Done.' },
+        { role: 'user', content: 'Seven' },
+      ],
+    ],
+    [
+      "Unexpected role 'user' after role 'tool'",
+      400,
+      [message('user', 'One'), call, output, message('user', 'Two')],
+      [
+        { role: 'user', content: 'One' },
+        { role: 'assistant', content: null, tool_calls: [{ id: 'a' }] },
+        { role: 'tool', content: 'Sun' },
+        { role: 'assistant', content: 'Done.' },
+        { role: 'user', content: 'Two' },
+      ],
+    ],
+    [
+      'This model does not support assistant message prefill. The conversation must end with a user message.',
+      400,
+      [message('user', 'One'), message('assistant', 'Two')],
+      [
+        { role: 'user', content: 'One' },
+        { role: 'assistant', content: 'Two' },
+        { role: 'user', content: 'Continue.' },
+      ],
+    ],
+  ];
+
+  it.each(orders)(
+    '[V-22] is met once in the order that it asks for, and remembered: %s',
+    async (words, status, items, wanted) => {
+      const refused = { status, body: JSON.stringify(said(words)), headers: { 'content-type': 'application/json' } };
+      fake.reply(refused, { body: textStream('ok') });
+      const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: '', retries: 2 });
+      closing.push(() => upstream.close());
+      const { notes } = await ask(upstream, { items });
+      await ask(upstream, { items });
+      expect(
+        bodies()
+          .slice(1)
+          .map(({ messages }) => messages),
+      ).toMatchObject([wanted, wanted]);
+      expect(notes).toHaveLength(1);
+    },
+  );
+
+  it('[V-22] stands where the messages have that order already', async () => {
+    refusing(() => said('System message must be at the beginning.'));
+    await expect(ask({}, { items: [message('user', 'Hi')] })).rejects.toMatchObject({ status: 400 });
+    expect(bodies()).toHaveLength(1);
   });
 
   const final: readonly (readonly [string, unknown, Partial<ModelRequest>])[] = [

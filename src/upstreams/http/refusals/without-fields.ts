@@ -43,8 +43,8 @@ export class WithoutFields {
       server.noteOnce(call, { code: 'setting_dropped', message });
       return {
         body: write(withoutPaths(body, refused.fields)),
-        settled: (isMet) => {
-          if (refused.isLasting && isMet) this.learned.learn(model, { refusedFields: refused.fields });
+        settled: (met) => {
+          if (refused.isLasting && met) this.learned.learn(model, { refusedFields: refused.fields });
         },
       };
     };
