@@ -1,6 +1,6 @@
 /** Bodies that something in front of the router has read, and not parsed, and headers as adapters of platforms make them. */
 
-import type { RequestHandler, Response } from 'express';
+import type { RequestHandler } from 'express';
 import express from 'express';
 import { openResponses } from 'express-open-responses/core';
 import {
@@ -11,6 +11,7 @@ import {
   type Upstream,
 } from '../../src/index.ts';
 import type { Limits } from '../../src/ports/limits.ts';
+import type { ApiError } from '../../src/protocol/errors.ts';
 import { chatCompletion, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { withLimits } from '../support/limits.ts';
 import { type Listening, listening } from '../support/listening.ts';
@@ -93,20 +94,17 @@ it('[K-11] takes a body as text from a host without Express', async () => {
   expect([reply?.status, reply?.body]).toEqual([200, expect.stringContaining('Hello.')]);
 });
 
-it('[K-11] tells the host, and not the client, of a body that something in front has read and not left', async () => {
+it('[K-11] answers in the envelope, and tells the host why, where something in front has read the body and not left it', async () => {
   const faults: unknown[] = [];
   const logging: RequestHandler = (req, _res, next) => void req.resume().once('end', () => next());
-  const host = express().use('/v1', logging, responsesRouter({ upstream, store: memoryStore(), logger: false }));
-  app = await listening(
-    host.use((error: unknown, _req: unknown, res: Response, _next: unknown) => {
-      faults.push(error);
-      res.sendStatus(500);
-    }),
-  );
+  const hooks = { onError: ({ cause }: ApiError) => cause && faults.push(cause) };
+  const router = responsesRouter({ upstream, store: memoryStore(), logger: false, hooks });
+  app = await listening(express().use('/v1', logging, router));
   const headers = { 'content-type': 'application/json' };
-  const { status } = await fetch(`${app.url}/v1/responses`, { method: 'POST', headers, body: BODY });
-  expect([status, String(faults[0])]).toEqual([
+  const lost = await fetch(`${app.url}/v1/responses`, { method: 'POST', headers, body: BODY });
+  expect([lost.status, await lost.json(), String(faults[0])]).toEqual([
     500,
+    { error: { message: expect.any(String), type: 'server_error', param: null, code: 'server_error' } },
     'TypeError: another handler has read the body and left no req.body; mount the router before it, or a parser such as express.json()',
   ]);
   // Nothing was sent, and nothing read: that is the client's.

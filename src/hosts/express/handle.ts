@@ -3,6 +3,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Endpoint } from '../../apis/endpoint/endpoint.ts';
 import { hasLeft, queryFrom } from '../../engine/request/endpoint-request.ts';
+import { toApiError } from '../../protocol/errors.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { discardRest } from '../node/discard-rest.ts';
 import { type ScopeOf, setTurnContext, toEndpointRequest } from '../node/node-request.ts';
@@ -22,7 +23,7 @@ export function handleBytes(endpoint: Endpoint, owner: string, scope?: Scope): R
     if (req.readableEnded && req.is('application/json') && isRecord(req.body))
       return answerRequest(endpoint, req, res, next, scope);
     if (req.readableEnded)
-      return next(new TypeError(`${owner}: another handler has read the body already; mount ${owner} before it`));
+      return next(toApiError(new TypeError(`another handler has read the body already; mount ${owner} before it`)));
     discardRest(req, res);
     // Not destroyed by the end of the reading: the client must get its answer.
     const bytes = req.iterator({ destroyOnReturn: false });

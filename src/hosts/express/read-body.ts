@@ -1,5 +1,6 @@
 /** Reads a JSON body, or uses the one that the host has already parsed. */
 import type { Request, RequestHandler } from 'express';
+import { toApiError } from '../../protocol/errors.ts';
 import { type BodyLimits, bodyErrors, isJsonType, isUnparsed, parseRead } from '../../server/requests/json-body.ts';
 import { hasBytes, readJson } from '../node/node-body.ts';
 import type { Scope } from './handle.ts';
@@ -24,10 +25,12 @@ export function readBody(limits: BodyLimits, scope: Scope | undefined): RequestH
       return next();
     }
     if (hasBeenRead(req)) {
-      // A mistake of the host's, which no client could mend.
+      // A mistake of the host's, which no client could mend: the log has it.
       const isLost = body === undefined && req.readableEnded && hasBytes(req);
       return next(
-        isLost ? new TypeError(`another handler has read the body and left no req.body; ${ADVICE}`) : undefined,
+        isLost
+          ? toApiError(new TypeError(`another handler has read the body and left no req.body; ${ADVICE}`))
+          : undefined,
       );
     }
     readJson(req, limits, scope)

@@ -2,7 +2,6 @@
 
 import type { ServerResponse } from 'node:http';
 import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
-import { jsonIn } from '../../protocol/json/json-text.ts';
 import type { Reply } from '../../protocol/reply.ts';
 import { truncatedError } from '../../protocol/secrets/scrub.ts';
 import { upstreamError } from '../../protocol/upstream-errors/upstream-error.ts';
@@ -73,7 +72,7 @@ export function handlerChat(handler: AnyNodeHandler, req: NodeRequest, res: Serv
           headers: { ...headers, ...(contentType ? { 'content-type': contentType } : {}) },
           body: text,
         };
-      throw upstreamError(answer.status, jsonIn(text) ?? text);
+      throw upstreamError(answer.status, text);
     },
     close: async () => {},
   };

@@ -8,7 +8,6 @@ import type { WantedHeartbeat } from '../../ports/turn-context.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { requestIdFrom } from '../../protocol/ids.ts';
-import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { STREAM_HEADERS } from '../../protocol/reply.ts';
 import { upstreamError } from '../../protocol/upstream-errors/upstream-error.ts';
@@ -99,7 +98,7 @@ function openWhenSilent(
 function failureFrames(api: ApiName, { status, text }: OtherAnswer, requestId: string): string {
   const error =
     status >= 400
-      ? upstreamError(status, jsonIn(text) ?? text)
+      ? upstreamError(status, text)
       : new ApiError('upstream_error', 'The model server did not answer with a stream.');
   if (api === 'messages') return `event: error\ndata: ${JSON.stringify(anthropicError(error, requestId))}\n\n`;
   if (api === 'chat-completions') return chunkFrame({ error: error.body }) + DONE_FRAME;

@@ -1,6 +1,7 @@
 /** Converts a model server's errors, of any shape, into errors that the client may see. */
 
 import { ApiError, type ApiErrorOptions } from '../errors.ts';
+import { jsonIn } from '../json/json-text.ts';
 import { truncateText } from '../printable.ts';
 import { isRecord, type JsonObject } from '../record.ts';
 import { CONTEXT_OVERFLOW, isContextOverflow } from './context-overflow.ts';
@@ -52,8 +53,8 @@ const SUCCESS: ReadonlySet<string> = new Set(['success', 'ok']);
 
 /**
  * The error of a model server that refused: its status, its message and its code in OpenAI's envelope. The message
- * keeps its length until the upstream has removed its secrets. `body` is the parsed answer, or its text if it was not
- * JSON: short text is the message of a refusal below 500, while that of a proxy tells of its network, and an HTML page has no use for the client.
+ * keeps its length until the upstream has removed its secrets. `body` is the answer, parsed or as its text: short text
+ * that is no JSON is the message of a refusal below 500, while that of a proxy tells of its network, and an HTML page has no use for the client.
  */
 export function upstreamError(
   status: number,
@@ -61,8 +62,11 @@ export function upstreamError(
   headers: Readonly<Record<string, string>> = {},
   forHost: Pick<ApiErrorOptions, 'cause' | 'advice'> = {},
 ): ApiError {
-  const isText = typeof body === 'string' && status < 500 && body.length <= MAX_TEXT_LENGTH && !/^\s*[<{[]/.test(body);
-  const details = isText ? { message: body.trim() } : errorDetails(body);
+  const parsed = typeof body === 'string' ? jsonIn(body) : body;
+  const answer = parsed === undefined ? body : parsed;
+  const isText =
+    typeof answer === 'string' && status < 500 && answer.length <= MAX_TEXT_LENGTH && !/^\s*[<{[]/.test(answer);
+  const details = isText ? { message: answer.trim() } : errorDetails(answer);
   const messages = errorMessages(details);
   const said = status === 500 ? messages.join('\n').slice(0, MAX_READ_LENGTH).toLowerCase() : '';
   const isMistake = MISTAKES.some((words) => said.includes(words));

@@ -1,7 +1,6 @@
 /** Converts the errors of the AI SDK's providers, of any version, into errors that the client may see. */
 import { retryAfterMs } from '../../ports/host/retry-after.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isError, isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import { scrubber } from '../../protocol/secrets/scrub.ts';
 import { errorInBody, upstreamError } from '../../protocol/upstream-errors/upstream-error.ts';
@@ -31,7 +30,7 @@ function providerError(error: unknown, code: 'upstream_unavailable' | 'upstream_
     const { 'retry-after': retryAfter } = Object(responseHeaders) as JsonObject;
     const passed = typeof retryAfter === 'string' ? { 'retry-after': retryAfter } : {};
     const said = plainText(responseBody);
-    const refusal = upstreamError(statusCode, jsonIn(said) ?? said, passed);
+    const refusal = upstreamError(statusCode, said, passed);
     return withoutSecrets(refusal, plainText(url));
   }
   const beginning = plainText(Object(error).message).slice(0, 300);

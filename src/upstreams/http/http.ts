@@ -164,7 +164,7 @@ async function readRefusal({ status, headers, body }: Answered, options: HttpOpt
       ? new Error(`The model server has no path ${place}: does baseURL lack '/v1' at its end?`)
       : undefined;
   const advice = status === 401 || status === 403 ? keyAdvice(options) : undefined;
-  const error = upstreamError(status, answer ?? text, passed, { cause: hint, advice });
+  const error = upstreamError(status, text, passed, { cause: hint, advice });
   const final = headers['x-should-retry'] === 'false' || error.code === CONTEXT_OVERFLOW;
   const facts = { answered: status, retryAfterMs: retryAfterMs(headers), final };
   return Object.defineProperty(Object.assign(error, facts), 'said', { value: answer ?? text, enumerable: false });

@@ -9,6 +9,7 @@ import {
   s3Files,
   sqliteFiles,
 } from '../../../src/files.ts';
+import type { ApiError } from '../../../src/protocol/errors.ts';
 import { listening } from '../../support/listening.ts';
 import { ALICE } from './files-app.ts';
 
@@ -56,16 +57,13 @@ describe('filesRouter', () => {
 
   it('[X-14] reports to the host that another handler has read the body', async () => {
     const faults: unknown[] = [];
-    const app = express()
-      .use(express.raw({ type: () => true }), filesRouter({ files }))
-      .use((error: unknown, _req: unknown, res: { sendStatus(status: number): void }, _next: unknown) => {
-        faults.push(error);
-        res.sendStatus(500);
-      });
+    const hooks = { onError: ({ cause }: ApiError) => cause && faults.push(cause) };
+    const app = express().use(express.raw({ type: () => true }), filesRouter({ files, hooks }));
     const { url, close } = await listening(app);
     const form = new FormData();
     form.set('file', new Blob(['x']), 'x.txt');
-    await fetch(`${url}/files`, { method: 'POST', headers: ALICE, body: form });
+    const answer = await fetch(`${url}/files`, { method: 'POST', headers: ALICE, body: form });
+    expect([answer.status, await answer.json()]).toMatchObject([500, { error: { code: 'server_error' } }]);
     await close();
     expect(String(faults[0])).toContain('mount filesRouter before it');
   });

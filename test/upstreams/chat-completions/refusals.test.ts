@@ -69,6 +69,20 @@ describe('the error of a model server', () => {
     });
   });
 
+  it.each(['null', '0', 'true', '""', ' ', '{}', '[]', '[null]', '{"error":null}', '{"error":{"message":""}}'])(
+    '[V-29] has a message where its answer says nothing: %s',
+    (text) => {
+      expect(upstreamError(400, text).message).toBe('The model server answered with status 400.');
+    },
+  );
+
+  it('[V-29] has the message of an answer that is text, and of one whose JSON is text', () => {
+    expect(['No room. ', '"No room."'].map((text) => upstreamError(429, text).message)).toEqual([
+      'No room.',
+      'No room.',
+    ]);
+  });
+
   it('[V-29] is its own otherwise', () => {
     expect(upstreamError(500, server('It broke.'))).toMatchObject({ status: 500, type: 'server_error' });
     // The same words with another status may be said of a server that is full.
