@@ -148,14 +148,21 @@ export function responseIdOfItem(itemId: string): string | undefined {
   return seed === undefined ? undefined : responseId(seed);
 }
 
-/** How an id begins that names its kind, such as `chatcmpl-`. */
-const KIND = /^[a-z]{1,16}[-_]/;
+/** How an id begins that names its kind, such as `chatcmpl-` or `functions.`. */
+const KIND = /^[a-z]{1,16}[-_.]/;
 const MIN_UNIQUE_LENGTH = 16;
+/** Ollama and Mistral write eight and nine random letters and digits. */
+const MIN_UNIQUE_CALL_LENGTH = 8;
 
 /** Whether a model server's id is long enough to be one answer's alone. Ollama's are random numbers below a thousand. */
-export function isUniqueId(id: string): boolean {
+export function isUniqueId(id: string, minLength: number = MIN_UNIQUE_LENGTH): boolean {
   const letters = id.replace(KIND, '').replaceAll(/[^a-zA-Z0-9]/g, '');
-  return letters.length >= MIN_UNIQUE_LENGTH;
+  return letters.length >= minLength;
+}
+
+/** Whether the id of a call of this function is that call's alone. Kimi's are the function's name and a number, and others count from 0 in each answer. */
+export function isUniqueCallId(id: string, name: string): boolean {
+  return isUniqueId(id.replace(name, ''), MIN_UNIQUE_CALL_LENGTH);
 }
 
 const OBJECT_PREFIXES = {

@@ -97,6 +97,19 @@ describe('conversations', () => {
     expect(made.id).toMatch(/^conv_[0-9a-f]{32}$/);
   });
 
+  it('[S-17] lose their metadata where it is replaced by null, as the type of OpenAI’s client allows', async () => {
+    const { id } = await client.conversations.create({ metadata: { topic: 'a' } });
+    const { metadata } = await client.conversations.update(id, { metadata: null });
+    const read = await client.conversations.retrieve(id);
+    // The cast: what TypeScript does not let through.
+    const refused = await refusal(client.conversations.update(id, {} as { metadata: null }));
+    expect([metadata, read.metadata, refused]).toEqual([
+      {},
+      {},
+      { status: 400, code: 'missing_required_parameter', param: 'metadata' },
+    ]);
+  });
+
   it('[S-17] keep items, which come back whole: an id, a status and a list of parts', async () => {
     const { id } = await client.conversations.create({ items: [says('user', 'a')] });
     const added = await client.conversations.items.create(id, { items: [says('assistant', 'b'), says('user', 'c')] });

@@ -1,5 +1,6 @@
 /** Stores the server-run calls and results, which the client cannot send back, until it answers its own calls of the same turn. */
 
+import { createHash } from 'node:crypto';
 import { referenceByteBudget } from '../../engine/history/history.ts';
 import { type StoreWriteSettings, storeRecord } from '../../engine/request/keep.ts';
 import { reportInfo } from '../../ports/hooks.ts';
@@ -7,11 +8,11 @@ import { mapInGroups } from '../../ports/queues/in-groups.ts';
 import { fromStore, type ResponseStore } from '../../ports/store.ts';
 import { toolMessages } from '../../protocol/chat-completions/messages.ts';
 import type { OwnFields } from '../../protocol/chat-completions/own-fields.ts';
-import { recordKey } from '../../protocol/ids.ts';
+import { isId, isUniqueCallId, recordKey } from '../../protocol/ids.ts';
 import { contentText } from '../../protocol/item-text.ts';
 import type { Item } from '../../protocol/items.ts';
 import { markedIn } from '../../protocol/json/whole-numbers.ts';
-import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
 import { continueFields, TEXT_FIELDS, withLaterCitations } from './answer/message-fields.ts';
 import { type AnsweredChatCall, callMessage } from './answer/next-body.ts';
 import type { ChatBody } from './request/schema.ts';
@@ -20,6 +21,8 @@ type Message = ChatBody['messages'][number];
 
 /** The last round of a turn, which calls the client's tools. */
 export interface ChatRound {
+  /** The messages of the request. */
+  readonly messages: readonly Message[];
   /** The messages of the rounds before it. */
   readonly before: readonly Message[];
   /** The round's own text; the client has the text of all rounds in one message. */
@@ -48,7 +51,7 @@ const AT_ONCE = 16;
 export async function keepResults(
   settings: StoreWriteSettings,
   about: { readonly scope: string; readonly requestId: string },
-  { before, text, clients, answered }: ChatRound,
+  { messages, before, text, clients, answered }: ChatRound,
 ): Promise<void> {
   const calls = answered.map(({ call: { id, name, arguments: text, extra }, output }) => ({
     id,
@@ -58,7 +61,9 @@ export async function keepResults(
     ...(extra ? { extra } : {}),
   }));
   const round: KeptRound = { type: TYPE, before, text, clients: clients.map(identity), calls };
-  const id = recordKey('chatRound', String(clients[0]?.id));
+  const calling = { role: 'assistant', tool_calls: clients.map(callMessage) };
+  const id = roundKeys([...messages, calling]).at(-1);
+  if (id === undefined) return;
   const stored = { scope: about.scope, id, createdAt: Date.now(), input: [], output: [round], resource: {} };
   await storeRecord(stored, settings, reportInfo(about, about.requestId));
 }
@@ -75,47 +80,68 @@ interface RoundStore {
 }
 
 /**
- * The messages with the server-run calls and results restored beside the client's. Throws `store_error`, and
- * `history_too_long` past `maxBytes`: a message is short, and may be repeated.
+ * The messages, which stand behind `earlier`, with the server-run calls and results restored beside the client's. Throws
+ * `store_error`, and `history_too_long` past `maxBytes`: a message is short, and may be repeated.
  */
 export async function restoreResults(
   { store, scope, maxBytes, maxRounds, guarded }: RoundStore,
   messages: readonly Message[],
+  earlier: readonly Message[] = [],
 ): Promise<readonly Message[]> {
   const room = referenceByteBudget(maxBytes, 'messages');
   const lookups = new Map<string, Promise<readonly Item[] | undefined> | undefined>();
+  const keys = roundKeys([...earlier, ...messages]).slice(earlier.length);
   // Of the newest messages only: one body must not cause a hundred thousand store reads.
   for (let at = messages.length - 1; at >= 0 && lookups.size < maxRounds; at -= 1) {
-    // The cast: the index is one of the list's.
-    const [first] = messageCalls(messages[at] as Message);
-    if (typeof first?.id === 'string') lookups.set(first.id, undefined);
+    const key = keys[at];
+    if (key !== undefined) lookups.set(key, undefined);
   }
-  const load = async (id: string) =>
-    (await fromStore(() => store.get({ scope, id: recordKey('chatRound', id) })))?.output;
-  const find = async (id: string) => {
-    if (!lookups.has(id)) return undefined;
-    const lookup = lookups.get(id) ?? load(id);
-    lookups.set(id, lookup);
+  const load = async (id: string) => (await fromStore(() => store.get({ scope, id })))?.output;
+  const find = async (key: string) => {
+    if (!lookups.has(key)) return undefined;
+    const lookup = lookups.get(key) ?? load(key);
+    lookups.set(key, lookup);
     return room(await lookup);
   };
   // A few at a time: one body must not cause thousands of concurrent store reads.
-  const restored = await mapInGroups(messages, AT_ONCE, (message) => restoreMessage(find, message, guarded));
+  const restored = await mapInGroups(messages, AT_ONCE, async (message, at) => {
+    const key = keys[at];
+    const [round] = (key === undefined ? undefined : await find(key)) ?? [];
+    // The cast: items of this type are stored here only.
+    return round?.type === TYPE ? restoreMessage(round as KeptRound, message, guarded) : [message];
+  });
   return restored.flat();
+}
+
+/**
+ * The store key of each message's round, by the first of its calls; undefined for a message without calls. Where other calls
+ * may have the same id, what the user has said before is part of the key: without blanks, since stores and clients join the
+ * parts of a text differently, and without images, which tools put into messages of the user.
+ */
+function roundKeys(messages: readonly Message[]): readonly (string | undefined)[] {
+  const said = createHash('sha256');
+  let isFirst = true;
+  return messages.map((message) => {
+    const text = message.role === 'user' ? contentText(message.content).replace(/\s/g, '') : '';
+    if (text !== '') {
+      said.update(`${text.length}:${text}`);
+      isFirst = false;
+    }
+    const [call] = messageCalls(message);
+    if (typeof call?.id !== 'string') return undefined;
+    const name = isRecord(call.function) ? plainText(call.function.name) : '';
+    const isShared = isId(call.id) && !isFirst && !isUniqueCallId(call.id, name);
+    return recordKey('chatRound', isShared ? `${call.id}_${said.copy().digest('hex')}` : call.id);
+  });
 }
 
 /** The message with the messages of its round; the message alone if it is not the one that the client received. */
 async function restoreMessage(
-  find: (id: string) => Promise<readonly Item[] | undefined>,
+  { before, text, calls, clients: stored }: KeptRound,
   message: Message,
   guarded: RoundStore['guarded'],
 ): Promise<readonly Message[]> {
   const clients = messageCalls(message);
-  const [first] = clients;
-  if (typeof first?.id !== 'string') return [message];
-  const [item] = (await find(first.id)) ?? [];
-  if (item?.type !== TYPE) return [message];
-  // The cast: items of this type are stored here only.
-  const { before, text, calls, clients: stored } = item as KeptRound;
   // Call ids come from the model server, and some count from 0 in every answer: the called functions must match too.
   const called = clients.map(({ id, function: named }) => identity({ id, ...(isRecord(named) ? named : {}) }));
   const isSame = JSON.stringify(stored) === JSON.stringify(called) || (await areChanged(stored, called, guarded));

@@ -31,9 +31,10 @@ async function addHistory(request: EndpointRequest, settings: PrepareSettings): 
   const guards = collectGuards(request, settings);
   const guarded = guards ? (text: string) => guards.changed(text) : undefined;
   const rounds = { store, scope, maxBytes: limits.historyBytes, maxRounds: limits.historyTurns, guarded };
-  const [past = [], own = []] = await Promise.all(
-    [earlier, body.messages.slice(answers.length)].map((messages) => restoreResults(rounds, messages)),
-  );
+  const [past, own] = await Promise.all([
+    restoreResults(rounds, earlier),
+    restoreResults(rounds, body.messages.slice(answers.length), earlier),
+  ]);
   const lastAnswer = past.findLastIndex(({ role }) => role === 'assistant');
   // Some servers count ids from 0 in every answer: only messages after the last calls can answer them.
   const answered = new Set(answers.map((answer) => answer.tool_call_id));

@@ -156,7 +156,8 @@ export class ToolTurn implements ChatAnswer, Mapping<readonly TurnEvent[], strin
     const hasMore = before.length > 0 || model.results.length > 0;
     // A legacy call has no id under which anything could be stored.
     if (calls.length > 0 && !completion.isLegacy && hasMore) {
-      const round = { before, text: wholeText(model.answer.text), clients: calls, answered: model.results };
+      const { messages } = chat.body;
+      const round = { messages, before, text: wholeText(model.answer.text), clients: calls, answered: model.results };
       await server.keepResults(round);
     }
     await chat.record?.keep();

@@ -28,7 +28,7 @@ export function describeConversations(): ApiDescription {
       'POST /conversations/:id': {
         id: 'updateConversation',
         summary: 'Gives a conversation other metadata',
-        body: body({ metadata: pairs }, ['metadata']),
+        body: body({ metadata: shape.orNull(pairs) }, ['metadata']),
         answer,
       },
       'DELETE /conversations/:id': {

@@ -38,7 +38,7 @@ export function validateConversation(sent: unknown, limits: ConversationLimits):
   return { metadata: result.data.metadata ?? {}, items: items ?? [] };
 }
 
-/** The same for a required field. */
+/** The same for a required field; `null` takes the metadata away. */
 export function validateRequired(
   body: unknown,
   field: 'items' | 'metadata',
@@ -46,6 +46,6 @@ export function validateRequired(
 ): ConversationBody {
   const valid = validateConversation(body, limits);
   // An empty body has passed as well.
-  if (isRecord(body) && body[field] !== undefined && body[field] !== null) return valid;
+  if (isRecord(body) && (field === 'metadata' ? body[field] !== undefined : Array.isArray(body[field]))) return valid;
   throw new ApiError('missing_required_parameter', `Missing required parameter: '${field}'.`, { param: field });
 }

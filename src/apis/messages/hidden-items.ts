@@ -9,8 +9,8 @@ export interface HiddenItem {
   readonly item: JsonObject;
   /** The call's id. */
   readonly before?: string;
-  /** The id of the call's item: equal ids show that both belong to one answer of the model. */
-  readonly beforeItem?: string;
+  /** The ids of all calls of the client's in the message, each with that of its item, which tells the answer of the model that made it. */
+  readonly calls?: readonly (readonly [callId: string, itemId: string])[];
 }
 
 /** The beginning of everything that this server seals for its clients. */
@@ -29,12 +29,16 @@ export function sealHidden(
   scope: string,
 ): string | undefined {
   const hidden: HiddenItem[] = [];
-  let next: Omit<HiddenItem, 'item'> = {};
+  const calls: [string, string][] = [];
+  let next: Pick<HiddenItem, 'before'> = {};
   for (const item of output.toReversed()) {
-    if (item.type === 'function_call') next = { before: item.call_id, beforeItem: item.id };
-    else if (isHidden(item)) hidden.push({ item, ...next });
+    if (item.type === 'function_call') {
+      next = { before: item.call_id };
+      calls.push([item.call_id, item.id]);
+    } else if (isHidden(item)) hidden.push({ item, ...next });
   }
-  return hidden.length > 0 ? sealer.seal(hidden.toReversed(), boundTo(scope)) : undefined;
+  const [last, ...others] = hidden;
+  return last && sealer.seal([...others.toReversed(), { ...last, calls }], boundTo(scope));
 }
 
 /**

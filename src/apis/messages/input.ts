@@ -78,6 +78,7 @@ function resultItem({ tool_use_id: id, content, is_error: failed }: Block, note:
 /** Reads the blocks with the hidden items at their places: each before its call, the rest at the end. */
 function withHidden(reader: AssistantReader, blocks: readonly Block[]): readonly JsonObject[] {
   const hidden = new Map<string | undefined, HiddenItem[]>();
+  const itemIds = new Map<string | undefined, string>();
   const shown = blocks.filter((block) => {
     const found = block.type === 'redacted_thinking' ? reader.hiddenIn(block) : undefined;
     for (const each of found ?? []) {
@@ -85,6 +86,7 @@ function withHidden(reader: AssistantReader, blocks: readonly Block[]): readonly
       const list = hidden.get(each.before);
       if (list) list.push(each);
       else hidden.set(each.before, [each]);
+      for (const [callId, itemId] of each.calls ?? []) itemIds.set(callId, itemId);
     }
     return found === undefined;
   });
@@ -93,7 +95,7 @@ function withHidden(reader: AssistantReader, blocks: readonly Block[]): readonly
     const before = (id === undefined ? undefined : hidden.get(id)) ?? [];
     if (id !== undefined) hidden.delete(id);
     for (const { item } of before) reader.items.push(item);
-    reader.take(block, before[0]?.beforeItem);
+    reader.take(block, itemIds.get(id));
   }
   for (const { item } of [...hidden.values()].flat()) reader.items.push(item);
   return reader.items;

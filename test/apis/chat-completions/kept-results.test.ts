@@ -4,7 +4,13 @@ import { memoryStore, type ResponseStore } from '../../../src/index.ts';
 
 const OURS = { id: 'a', name: 'ours', owned: true, arguments: '{}' };
 const THEIRS = { id: 'b', name: 'theirs', owned: false, arguments: '{"x":1}' };
-const ROUND: ChatRound = { before: [], text: 'Both.', clients: [THEIRS], answered: [{ call: OURS, output: 'ok' }] };
+const ROUND: ChatRound = {
+  messages: [],
+  before: [],
+  text: 'Both.',
+  clients: [THEIRS],
+  answered: [{ call: OURS, output: 'ok' }],
+};
 const WIRED = { id: 'b', type: 'function', function: { name: 'theirs', arguments: '{"x":1}' } };
 const WRITTEN = { role: 'assistant', content: 'Both.', tool_calls: [WIRED] };
 const OURS_WIRED = { id: 'a', type: 'function', function: { name: 'ours', arguments: '{}' } };
@@ -20,9 +26,11 @@ async function kept(round: Partial<ChatRound> = {}, store: ResponseStore = memor
 }
 
 it('[T-04] comes back in front of the calls that the client answers', async () => {
-  const messages = [{ role: 'user', content: 'Hi' }, WRITTEN, { role: 'tool', tool_call_id: 'b', content: 'mine' }];
-  expect(await restoreResults({ store: await kept(), scope: 's', maxBytes: 1e6, maxRounds: 10 }, messages)).toEqual([
-    messages[0],
+  const asked = { role: 'user', content: 'Hi' };
+  const store = await kept({ messages: [asked] });
+  const messages = [asked, WRITTEN, { role: 'tool', tool_call_id: 'b', content: 'mine' }];
+  expect(await restoreResults({ store, scope: 's', maxBytes: 1e6, maxRounds: 10 }, messages)).toEqual([
+    asked,
     { ...WRITTEN, tool_calls: [OURS_WIRED, WIRED] },
     RESULT,
     messages[2],
@@ -148,6 +156,40 @@ it('[F-05] [T-04] is looked for once under each id, and for the newest messages 
     ...repeated,
   ]);
   expect([requested.toSorted(), found.length]).toEqual([['chat_b', 'chat_o98', 'chat_o99'], 100 + 2 * 100]);
+});
+
+const question = (...texts: readonly string[]) => ({
+  role: 'user',
+  content: texts.map((text) => ({ type: 'text', text })),
+});
+
+it.each([
+  ['call_0', [question('Hi, ', 'you')], true],
+  [
+    'call_0',
+    [
+      { role: 'system', content: 'It is noon.' },
+      { role: 'user', content: 'Hi,\nyou' },
+    ],
+    true,
+  ],
+  ['call_0', [question('Hi, you'), question('there')], false],
+  ['call_0', [{ role: 'user', content: 'Hello' }], false],
+  ['functions.theirs:0', [{ role: 'user', content: 'Hello' }], false],
+  ['call_theirs', [{ role: 'user', content: 'Hello' }], false],
+  ['call_k3J9x0Qz', [{ role: 'user', content: 'Hello' }], true],
+  ['D681PevKs', [{ role: 'user', content: 'Hello' }], true],
+  ['call_0f3b2c1d-6a', [], true],
+])('[T-04] [P-13] finds the round of the call %s where the user has said %j: %s', async (id, messages, isFound) => {
+  const store = await kept({
+    messages: [{ role: 'system', content: 'It is ten.' }, question('Hi, you')],
+    clients: [{ ...THEIRS, id }],
+  });
+  const written = { ...WRITTEN, tool_calls: [{ ...WIRED, id }] };
+  const rounds = { store, scope: 's', maxBytes: 1e6, maxRounds: 10 };
+  const together = await restoreResults(rounds, [...messages, written]);
+  const behind = await restoreResults(rounds, [written], messages);
+  expect([together.length - messages.length, behind.length]).toEqual(isFound ? [2, 2] : [1, 1]);
 });
 
 it('[T-04] is an error where the store fails, in either direction', async () => {

@@ -56,6 +56,30 @@ async function requestedWith(messages: readonly JsonObject[], extra: Extra = {})
 }
 
 describe.each(FORMS)('a round that calls tools of the server and of the client, %s,', (_, answerOf) => {
+  it.each(['functions.theirs:0', 'call_0'])(
+    "[T-04] [P-13] keeps two chats apart whose model server writes '%s' as the id of both their calls",
+    async (id) => {
+      await start();
+      const theirs = calling('theirs', { b: 2 }, id);
+      const asked = ['One?', 'Two?', 'Three?'].map((content) => ({ role: 'user', content }));
+      const calls: JsonObject[][] = [];
+      for (const user of asked) {
+        // The third model calls no tool of the server's.
+        const isLast = user === asked.at(-1);
+        app.fake.reply(says({ calls: isLast ? [theirs] : [OURS, theirs] }));
+        const reported = await answerOf(app.url, { messages: [user] });
+        const written = { role: 'assistant', content: null, tool_calls: reported.calls.map(wired) };
+        calls.push([user, written, ...reported.calls.map((call) => result(call, 'mine'))]);
+      }
+      const results: unknown[] = [];
+      for (const messages of calls) {
+        const sent = await requestedWith(messages, AS_OPENAI);
+        results.push(sent.filter(({ role }) => role === 'tool').map(({ content }) => content));
+      }
+      expect(results).toEqual([['result 1', 'mine'], ['result 2', 'mine'], ['mine']]);
+    },
+  );
+
   it("[T-04] [S-19] hands out what is the client's, as its calls, where the limit of calls is reached beside them", async () => {
     await start({ limits: { tools: { calls: 1 } } });
     app.fake.reply(says({ text: 'Both.', calls: [OURS, calling('ours', { a: 2 }, 'again'), THEIRS] }));
@@ -226,6 +250,6 @@ describe('a store that fails', () => {
     await app.close();
     await start({ store: watched, tools: undefined });
     await (await ask(app.url, { messages: answered({ content: null, calls: [THEIRS], finish: 'tool_calls' }) })).text();
-    expect(requested).toEqual(['chat_call_theirs']);
+    expect(requested).toEqual([expect.stringMatching(/^chat_call_theirs_[0-9a-f]{64}$/)]);
   });
 });

@@ -135,7 +135,8 @@ describe('prepareChatHistory', () => {
     const clients = [{ id: 'a', name: 'add', arguments: '{}', owned: false }];
     const answered = [{ call: { id: 'x', name: 'clock', arguments: '{}', owned: true }, output: '12:00' }];
     const settings = { store, onStoreError: 'fail', hooks: {} } as const;
-    await keepResults(settings, { scope: 's', requestId: 'r' }, { before: [], text: '', clients, answered });
+    const round = { messages: [user('A')], before: [], text: '', clients, answered };
+    await keepResults(settings, { scope: 's', requestId: 'r' }, round);
     const body = { messages: [user('A'), asks('a'), tool('a', '1')] };
     const restored = {
       ...asks('a'),

@@ -101,6 +101,22 @@ describe("the host's own tools", () => {
     ]);
   });
 
+  it.each([
+    ['weather', 'theirs', 'theirs_2'],
+    ['theirs', 'weather', 'theirs_2'],
+    ['theirs', 'theirs_2', 'weather'],
+    ['weather', 'theirs', 'weather_2', 'theirs_2'],
+  ])('[X-12] [T-04] stay one answer with all calls of the client beside them: %s, %s, %s', async (...ids) => {
+    await start({ tools: weather });
+    const named = ids.map((id) => call(id.replace('_2', ''), { of: id }, id));
+    const { content } = await both([calls(...named)], { tools: [OURS] });
+    const theirs = ids.filter((id) => id.startsWith('theirs'));
+    await answerWith(content, {}, theirs);
+    const [, written, ...results] = lastBody(app).messages;
+    const made = written?.tool_calls as readonly ReturnType<typeof chatCall>[];
+    expect([made.map((each) => JSON.parse(each.function.arguments).of), results.length]).toEqual([ids, ids.length]);
+  });
+
   it('[X-12] [T-04] that ran in an earlier round of the same turn are there, too', async () => {
     await start({ tools: weather });
     const { content } = await both([calls(call('weather', { at: 'Bonn' })), calls(call('theirs', {}))], {
@@ -163,10 +179,14 @@ const chatCall = (id: string, name: string, args: JsonObject) => ({
 });
 
 /** The next request, in which the client's tool has run. */
-async function answerWith(content: readonly Block[], headers: Readonly<Record<string, string>> = {}) {
+async function answerWith(
+  content: readonly Block[],
+  headers: Readonly<Record<string, string>> = {},
+  ids: readonly string[] = ['call_theirs'],
+) {
   app.fake.reply(says('Done.'));
-  const result = { type: 'tool_result', tool_use_id: 'call_theirs', content: 'Theirs.' };
-  const messages = [USER, { role: 'assistant', content }, { role: 'user', content: [result] }];
+  const results = ids.map((id) => ({ type: 'tool_result', tool_use_id: id, content: 'Theirs.' }));
+  const messages = [USER, { role: 'assistant', content }, { role: 'user', content: results }];
   const { status } = await askJson(app.url, { tools: [OURS], messages }, { headers });
   expect(status).toBe(200);
 }
