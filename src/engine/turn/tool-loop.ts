@@ -10,6 +10,7 @@ import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.
 import { joinedPrograms } from '../../protocol/tool-calls/conversation/joined-programs.ts';
 import { pendingClientCalls } from '../../protocol/tool-calls/conversation/pair-calls.ts';
 import { toolCallKind } from '../../protocol/tool-calls/kinds.ts';
+import { toModelSafeName } from '../../protocol/tool-calls/names/tool-names.ts';
 import { callingProgram } from '../../protocol/tool-calls/program-call.ts';
 import { NO_ROOM } from '../../protocol/tool-calls/results/output-size.ts';
 import { interleaved } from '../../streams/interleaved.ts';
@@ -228,7 +229,7 @@ function refusalItems({ tools }: ModelRequest, plan: CallRules, state: TurnState
     // The id says which answer of the model it belongs to.
     const id = outputItemId('fc', state.plan.seed, state.output.size + at, state.round - 1);
     return [
-      { type: 'function_call', id, call_id: callId, name, arguments: text === '' ? '{}' : text },
+      { type: 'function_call', id, call_id: callId, name: toModelSafeName(name), arguments: text === '' ? '{}' : text },
       { type: 'function_call_output', call_id: callId, output: refusalText(call, plan, names) },
     ];
   });

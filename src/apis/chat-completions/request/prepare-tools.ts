@@ -103,6 +103,13 @@ export function chatCallRules(body: JsonObject, toolset: Toolset): CallRules {
   return { singleCall, allowedTools: new Set([...allowed.flatMap((tool) => modelNames(tool, toolset)), ...search]) };
 }
 
+/** The tools that somebody runs; undefined where the server runs none, or where one without a name may be any of the model server's own. */
+export function knownTools({ tools, functions }: JsonObject, toolset: Toolset): CallRules['knownTools'] {
+  if (toolset.size === 0) return undefined;
+  const names = [...recordsIn(tools), ...recordsIn(functions)].map(toolName);
+  return names.includes('') ? undefined : new Set([...toolset.keys(), ...names]);
+}
+
 /** The entries of `allowed_tools`, also where a client writes them as the Responses API does. */
 function allowedEntries({ type, allowed_tools: allowed, tools }: JsonObject): readonly JsonObject[] | undefined {
   if (isRecord(allowed)) return recordsIn(allowed.tools);

@@ -9,6 +9,8 @@ export interface CallRules {
   readonly allowedTools?: ReadonlySet<string> | undefined;
   /** The tools that may not be called, whatever else may; undefined for none. */
   readonly deniedTools?: ReadonlySet<string> | undefined;
+  /** All tools that somebody runs; undefined where that is not known here. */
+  readonly knownTools?: { has(name: string): boolean } | undefined;
   /** The tool that the model must call first; until it has, it may call no other. */
   readonly forcedTool?: string | undefined;
   /** Whether an answer of the model may hold one call only. */
@@ -27,11 +29,12 @@ interface AnswerSoFar {
 
 /** Why the model may not call this tool now; undefined if it may. */
 export function callRefusal(
-  { allowedTools, deniedTools, forcedTool, singleCall }: CallRules,
+  { allowedTools, deniedTools, knownTools, forcedTool, singleCall }: CallRules,
   name: string,
   { isForced, hasCall }: AnswerSoFar,
 ): CallRefusal | undefined {
   if (allowedTools?.has(name) === false || deniedTools?.has(name)) return 'not_allowed';
+  if (knownTools?.has(name) === false) return 'unknown';
   if (isForced && forcedTool !== undefined && name !== forcedTool) return 'not_forced';
   return singleCall && hasCall ? 'not_alone' : undefined;
 }
@@ -49,6 +52,7 @@ export interface RefusedCall extends RoundCall {
 
 const NOTED: Readonly<Record<CallRefusal, string>> = {
   not_allowed: 'which the request does not allow',
+  unknown: 'which nobody has offered to it',
   not_forced: 'where tool_choice forces another tool',
   not_alone: 'beside another call, which parallel_tool_calls does not allow',
 };
@@ -77,7 +81,8 @@ export function refusalText({ name, why }: RefusedCall, rules: CallRules, offere
   const callable = offered.filter((each) => rules.allowedTools?.has(each) !== false);
   if (callable.length === 0) return 'Not run: no tool may be called for this answer. Answer with text.';
   const more = callable.length > MAX_NAMES ? ', …' : '';
-  return `Not run: ${called} is not allowed for this answer. Call one of: ${callable.slice(0, MAX_NAMES).join(', ')}${more}`;
+  const reason = why === 'unknown' ? `there is no tool ${called}` : `${called} is not allowed for this answer`;
+  return `Not run: ${reason}. Call one of: ${callable.slice(0, MAX_NAMES).join(', ')}${more}`;
 }
 
 /** After so many answers with calls that are not allowed, the model is offered the allowed tools only. */
