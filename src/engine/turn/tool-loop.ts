@@ -10,7 +10,6 @@ import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.
 import { joinedPrograms } from '../../protocol/tool-calls/conversation/joined-programs.ts';
 import { pendingClientCalls } from '../../protocol/tool-calls/conversation/pair-calls.ts';
 import { toolCallKind } from '../../protocol/tool-calls/kinds.ts';
-import { toModelSafeName } from '../../protocol/tool-calls/names/tool-names.ts';
 import { callingProgram } from '../../protocol/tool-calls/program-call.ts';
 import { NO_ROOM } from '../../protocol/tool-calls/results/output-size.ts';
 import { interleaved } from '../../streams/interleaved.ts';
@@ -22,8 +21,8 @@ import {
   type CallRules,
   callRefusal,
   lacksCallNote,
-  refusalText,
   toolsAfterRefusals,
+  toRefusalItems,
 } from './machine/call-permission.ts';
 import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from './machine/state.ts';
 import type { RoundCall, ToolRounds } from './machine/tool-rounds.ts';
@@ -225,13 +224,9 @@ function continuesAfterRefusals({ refused, output }: TurnState, before: number, 
 function refusalItems({ tools }: ModelRequest, plan: CallRules, state: TurnState): readonly Item[] {
   const names = tools.map(({ name }) => name);
   return state.refused.values().flatMap((call, at): readonly Item[] => {
-    const { id: callId, name, arguments: text } = call;
     // The id says which answer of the model it belongs to.
     const id = outputItemId('fc', state.plan.seed, state.output.size + at, state.round - 1);
-    return [
-      { type: 'function_call', id, call_id: callId, name: toModelSafeName(name), arguments: text === '' ? '{}' : text },
-      { type: 'function_call_output', call_id: callId, output: refusalText(call, plan, names) },
-    ];
+    return toRefusalItems(call, id, plan, names);
   });
 }
 

@@ -1,6 +1,8 @@
 /** Decides which calls a request allows a model, and what a model is told that makes another: the loops of all APIs ask here. */
 import type { CallRefusal } from '../../../protocol/events.ts';
+import type { Item } from '../../../protocol/items.ts';
 import type { Note } from '../../../protocol/note.ts';
+import { toModelSafeName } from '../../../protocol/tool-calls/names/tool-names.ts';
 import type { RoundCall } from './tool-rounds.ts';
 
 /** What a request says of the calls that the model may make. */
@@ -83,6 +85,20 @@ export function refusalText({ name, why }: RefusedCall, rules: CallRules, offere
   const more = callable.length > MAX_NAMES ? ', …' : '';
   const reason = why === 'unknown' ? `there is no tool ${called}` : `${called} is not allowed for this answer`;
   return `Not run: ${reason}. Call one of: ${callable.slice(0, MAX_NAMES).join(', ')}${more}`;
+}
+
+/** The call as the model server receives it, which may refuse a name that no tool can have, and what the model is told. `id` is that of its item. */
+export function toRefusalItems(
+  call: RefusedCall,
+  id: string,
+  rules: CallRules,
+  offered: readonly string[],
+): readonly Item[] {
+  const { id: call_id, name, arguments: text } = call;
+  return [
+    { type: 'function_call', id, call_id, name: toModelSafeName(name), arguments: text === '' ? '{}' : text },
+    { type: 'function_call_output', call_id, output: refusalText(call, rules, offered) },
+  ];
 }
 
 /** After so many answers with calls that are not allowed, the model is offered the allowed tools only. */
