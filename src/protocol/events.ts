@@ -350,7 +350,7 @@ interface InPart extends InItem {
   readonly partIndex: number;
 }
 
-/** Why a call of the model is neither run nor shown: the request does not allow it, forces another one first, or allows one at a time, or there is no such tool. */
+/** Why a call of the model is neither run nor shown: the request does not allow it, forces another one first, or allows one at a time, or its name can be no tool's. */
 export type CallRefusal = 'not_allowed' | 'unknown' | 'not_forced' | 'not_alone';
 
 /**

@@ -163,7 +163,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, answerOf) => {
     ]);
   });
 
-  it('[O-05] is named to a model that calls one which nobody has offered, and the client is not shown that call', async () => {
+  it('[O-05] is named to a model that calls it by a name that no tool can have, and the client is not shown that call', async () => {
     await start();
     const [wrong, right] = [calling('functions.add', { a: 2 }, 'call_1'), calling('add', { a: 2 }, 'call_2')];
     app.fake.reply(says({ calls: [wrong] }), says({ calls: [right] }), says({ text: 'It is 3.' }));
@@ -184,7 +184,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, answerOf) => {
 
   it('[O-05] leaves other calls to the client where a tool of the model server’s own has no name', async () => {
     await start();
-    const call = calling('browse', {});
+    const call = calling('browser.open', {});
     app.fake.reply(says({ calls: [call] }));
     const { calls } = await answerOf(app.url, { tools: [{ type: 'browser' }] });
     expect(calls).toEqual([call]);

@@ -11,8 +11,8 @@ export interface CallRules {
   readonly allowedTools?: ReadonlySet<string> | undefined;
   /** The tools that may not be called, whatever else may; undefined for none. */
   readonly deniedTools?: ReadonlySet<string> | undefined;
-  /** All tools that somebody runs; undefined where that is not known here. */
-  readonly knownTools?: { has(name: string): boolean } | undefined;
+  /** Whether a tool of this name can be nobody's, so that nobody could answer the call. Default: none. */
+  readonly isMisspelt?: ((name: string) => boolean) | undefined;
   /** The tool that the model must call first; until it has, it may call no other. */
   readonly forcedTool?: string | undefined;
   /** Whether an answer of the model may hold one call only. */
@@ -31,14 +31,24 @@ interface AnswerSoFar {
 
 /** Why the model may not call this tool now; undefined if it may. */
 export function callRefusal(
-  { allowedTools, deniedTools, knownTools, forcedTool, singleCall }: CallRules,
+  { allowedTools, deniedTools, isMisspelt, forcedTool, singleCall }: CallRules,
   name: string,
   { isForced, hasCall }: AnswerSoFar,
 ): CallRefusal | undefined {
   if (allowedTools?.has(name) === false || deniedTools?.has(name)) return 'not_allowed';
-  if (knownTools?.has(name) === false) return 'unknown';
+  if (isMisspelt?.(name)) return 'unknown';
   if (isForced && forcedTool !== undefined && name !== forcedTool) return 'not_forced';
   return singleCall && hasCall ? 'not_alone' : undefined;
+}
+
+/**
+ * Whether a name that none of these tools has is one of theirs in another case, or none that a tool can have, such as `functions.search`. Any other
+ * may be the client's, which may have more tools than it sent.
+ */
+export function misspellingTest(names: Iterable<string>): (name: string) => boolean {
+  const known = new Set(names);
+  const folded = new Set([...known].map((name) => name.toLowerCase()));
+  return (name) => !known.has(name) && (folded.has(name.toLowerCase()) || name !== toModelSafeName(name));
 }
 
 /** Whether any call can be refused: without such rules, an answer need not be held back. */

@@ -1,4 +1,4 @@
-/** A model that calls tools which nobody has offered to it, beside tools that the server runs. */
+/** A model that writes the names of tools wrong, beside tools that the server runs. */
 import { functionTools } from '../../../src/index.ts';
 import { ask, askJson, startMessages } from '../../apis/messages/messages-app.ts';
 import { askForJson } from '../../support/responses-client.ts';
@@ -10,20 +10,20 @@ const CLIENTS = [{ type: 'function', name: 'ask', parameters: {} }];
 /** What the model is told of the call. */
 const toldOf = (name: string) => `Not run: there is no tool '${name}'. Call one of: ask, read, write`;
 
-describe('a call of a tool that nobody has offered', () => {
+describe('a call of a tool by a name that none can have', () => {
   it('[O-05, T-02] is neither shown nor left to the client: the model is told which tools there are, and goes on', async () => {
-    const script = [calls(['a', 'delete']), calls(['b', 'read']), says('Done.')];
+    const script = [calls(['a', 'READ']), calls(['b', 'read']), says('Done.')];
     const { response, requested, notes } = await played(OPTIONS, script, { tools: CLIENTS });
     expect(shape(response)).toEqual(['mcp_list_tools completed', 'mcp_call read completed', 'message completed']);
     expect(sinceUser(requested[1] ?? { messages: [] })).toEqual([
       expect.objectContaining({
-        tool_calls: [{ id: 'a', type: 'function', function: { name: 'delete', arguments: '{}' } }],
+        tool_calls: [{ id: 'a', type: 'function', function: { name: 'READ', arguments: '{}' } }],
       }),
-      { role: 'tool', tool_call_id: 'a', content: toldOf('delete') },
+      { role: 'tool', tool_call_id: 'a', content: toldOf('READ') },
     ]);
     expect(notes[0]).toEqual({
       code: 'call_dropped',
-      message: "The model called 'delete', which nobody has offered to it.",
+      message: "The model called 'READ', which nobody has offered to it.",
     });
   });
 
@@ -40,17 +40,17 @@ describe('a call of a tool that nobody has offered', () => {
   );
 
   it('[O-05, T-04] is told to the model beside a call that runs, and only noted beside one that the client must run', async () => {
-    const beside = (name: string) => calls(['a', name], ['b', 'delete']);
+    const beside = (name: string) => calls(['a', name], ['b', 'files.read']);
     const ran = await played(OPTIONS, [beside('read'), says('Done.')], { tools: CLIENTS });
     expect(shape(ran.response)).toEqual(['mcp_list_tools completed', 'mcp_call read completed', 'message completed']);
-    expect(ran.requested[1]?.messages.at(-1)?.content).toBe(toldOf('delete'));
+    expect(ran.requested[1]?.messages.at(-1)?.content).toBe(toldOf('files.read'));
     const { response, notes } = await played(OPTIONS, [beside('ask')], { tools: CLIENTS });
     expect([shape(response), notes[0]?.code]).toEqual([['function_call ask completed'], 'call_dropped']);
   });
 
   it('[O-05, P-06] leaves a conversation that can go on, also where the model makes no other call', async () => {
     await withTools({ ...OPTIONS, limits: { tools: { iterations: 2 } } }, async ({ url, fake }) => {
-      fake.reply(calls(['a', 'delete']), calls(['b', 'move']), calls(['c', 'copy']), says('Hello.'));
+      fake.reply(calls(['a', 'Read']), calls(['b', 'READ']), calls(['c', 'files.read']), says('Hello.'));
       const stopped = await askForJson(url);
       expect([stopped.status, stopped.output]).toEqual(['incomplete', []]);
       const next = await askForJson(url, { previous_response_id: stopped.id, input: 'Are you there?' });
@@ -58,23 +58,25 @@ describe('a call of a tool that nobody has offered', () => {
     });
   });
 
-  it('[T-04] is the client’s where the server runs none', async () => {
-    const { response } = await played({}, [calls(['a', 'delete'])], { tools: CLIENTS });
-    expect(shape(response)).toEqual(['function_call delete completed']);
+  it('[T-04] is the client’s where the server runs none, as is one by a name that the client may know', async () => {
+    const { response } = await played({}, [calls(['a', 'Ask'])], { tools: CLIENTS });
+    expect(shape(response)).toEqual(['function_call Ask completed']);
+    const other = await played(OPTIONS, [calls(['a', 'delete'])], { tools: CLIENTS });
+    expect(shape(other.response)).toEqual(['function_call delete completed']);
   });
 
   it('[O-05] in the Messages API is told to the model, too', async () => {
     const app = await startMessages({ tools: functionTools({ read: { execute: () => 'words' } }) });
-    app.fake.reply(calls(['a', 'delete']), says('Done.'), calls(['b', 'delete']), says('Done.'));
+    app.fake.reply(calls(['a', 'Read']), says('Done.'), calls(['b', 'Read']), says('Done.'));
     const tools = [{ name: 'ask', input_schema: { type: 'object' } }];
     const { content, stop_reason } = (await askJson(app.url, { tools })).body;
     expect([content, stop_reason]).toEqual([[{ type: 'text', text: 'Done.' }], 'end_turn']);
     expect(await (await ask(app.url, { tools, stream: true })).text()).not.toContain('tool_use');
     expect(app.fake.requests.map((request) => chatBody(request).messages.at(-1)?.content)).toEqual([
       'Go.',
-      "Not run: there is no tool 'delete'. Call one of: ask, read",
+      "Not run: there is no tool 'Read'. Call one of: ask, read",
       'Go.',
-      "Not run: there is no tool 'delete'. Call one of: ask, read",
+      "Not run: there is no tool 'Read'. Call one of: ask, read",
     ]);
     await app.close();
   });
