@@ -350,8 +350,8 @@ interface InPart extends InItem {
   readonly partIndex: number;
 }
 
-/** Why a call of the model is neither run nor shown: the request does not allow it, forces another one first, or allows one at a time. */
-export type CallRefusal = 'not_allowed' | 'not_forced' | 'not_alone';
+/** Why a call of the model is neither run nor shown: the request does not allow it, forces another one first, or allows one at a time, or its name can be no tool's. */
+export type CallRefusal = 'not_allowed' | 'unknown' | 'not_forced' | 'not_alone';
 
 /**
  * The events of a turn. Starts and ends balance, and the last event is one `turn-end`. Each event with a `sequence` is

@@ -14,7 +14,14 @@ import { newCompletion } from './answer/completion.ts';
 import { bodyWithTools } from './answer/next-body.ts';
 import type { ChatSettings, PreparedChat } from './chat-request.ts';
 import { prepareChatHistory } from './prepare-history.ts';
-import { chatCallRules, countingUsage, isLegacy, prepareChatTools, wantsUsage } from './request/prepare-tools.ts';
+import {
+  chatCallRules,
+  countingUsage,
+  isLegacy,
+  misspeltTools,
+  prepareChatTools,
+  wantsUsage,
+} from './request/prepare-tools.ts';
 import { readUploads } from './request/read-uploads.ts';
 import { type ChatBody, validateChat } from './request/schema.ts';
 import { chatSender } from './send-chat.ts';
@@ -53,7 +60,7 @@ export async function prepareChat(
   // The cast: the steps only added to the validated body.
   const whole = request.body as ChatBody;
 
-  const callRules = { ...chatCallRules(checked, toolset), deniedTools };
+  const callRules = { ...chatCallRules(checked, toolset), deniedTools, isMisspelt: misspeltTools(whole, toolset) };
   const mayOffer = (name: string) => toolsAfterRefusals(OFFERS_ALLOWED_ONLY, [name], callRules, String).length > 0;
   const offered = settings.offeredTools === 'allowed' ? bodyWithTools(whole, mayOffer) : whole;
   const isCounted = toolset.size > 0 || settings.isMetered === true;

@@ -9,6 +9,7 @@ import { observer } from '../../engine/turn/observe.ts';
 import type { Turn } from '../../engine/turn/run-turn.ts';
 import { attemptReporter, observed } from '../../ports/hooks.ts';
 import { unixSeconds } from '../../protocol/reply.ts';
+import { pairCalls } from '../../protocol/tool-calls/conversation/pair-calls.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
 import { noteReporter, requestHeartbeat, requestSilence } from '../endpoint/prepare.ts';
 import { prepareAnswerable } from './pipeline.ts';
@@ -98,6 +99,9 @@ export async function prepareTurn(
     startsAtOnce: background,
     place: background ? place : undefined,
   };
+  // A conversation that no model server takes is refused here, or the calls would run, and their results be lost. A server that knows more
+  // types of items judges it itself, and other agents may go on while one waits for the client.
+  if (asked.answers.approved.length > 0 && !agents && !request.native) pairCalls(request.items);
   // The last step that may be refused: an answer counts once.
   signal.throwIfAborted();
   if (!resumed) await useAnswers(asked.answers, asked, settings);

@@ -21,8 +21,8 @@ import {
   type CallRules,
   callRefusal,
   lacksCallNote,
-  refusalText,
   toolsAfterRefusals,
+  toRefusalItems,
 } from './machine/call-permission.ts';
 import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from './machine/state.ts';
 import type { RoundCall, ToolRounds } from './machine/tool-rounds.ts';
@@ -224,13 +224,9 @@ function continuesAfterRefusals({ refused, output }: TurnState, before: number, 
 function refusalItems({ tools }: ModelRequest, plan: CallRules, state: TurnState): readonly Item[] {
   const names = tools.map(({ name }) => name);
   return state.refused.values().flatMap((call, at): readonly Item[] => {
-    const { id: callId, name, arguments: text } = call;
     // The id says which answer of the model it belongs to.
     const id = outputItemId('fc', state.plan.seed, state.output.size + at, state.round - 1);
-    return [
-      { type: 'function_call', id, call_id: callId, name, arguments: text === '' ? '{}' : text },
-      { type: 'function_call_output', call_id: callId, output: refusalText(call, plan, names) },
-    ];
+    return toRefusalItems(call, id, plan, names);
   });
 }
 

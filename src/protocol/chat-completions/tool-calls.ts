@@ -4,7 +4,7 @@ import { ApiError } from '../errors.ts';
 import type { ModelEvent } from '../events.ts';
 import { rememberDigits } from '../json/whole-numbers.ts';
 import { isRecord, type JsonObject, textOrNone } from '../record.ts';
-import { ArgumentPieces } from '../tool-calls/arguments/argument-pieces.ts';
+import { ArgumentPieces, OBJECT_START } from '../tool-calls/arguments/argument-pieces.ts';
 import { writtenArguments } from '../tool-calls/arguments/call-arguments.ts';
 import { INPUT_END, INPUT_START, inputPiece } from '../tool-calls/custom-tool-call.ts';
 import type { KnownCall } from './answer-state.ts';
@@ -201,8 +201,14 @@ function startsAnother(call: Call, entry: Entry, chunk: number): boolean {
   if (call.name !== '' && entry.name !== call.name && mayBeWhole(call)) return true;
   // Other servers write the name on each, too; a call behind one that a model has not ended begins without arguments, or with an object.
   const isRest = !call.isCustom && entry.name === call.name && /^\s*[^\s{]/.test(entry.arguments);
-  if (entry.id !== '' && call.id !== '') return entry.id !== call.id && !(isRest && call.pieces.isMidObject());
-  if (entry.index === undefined && call.chunk === chunk) return true;
+  const isUnnumbered = entry.index === undefined && call.chunk === chunk;
+  if (entry.id !== '' && entry.id === call.id) {
+    // Whole messages number no calls, and those of some servers give all of them one id.
+    const isObject = isUnnumbered && !call.isCustom && OBJECT_START.test(entry.arguments);
+    return isObject && mayBeWhole(call) && !call.pieces.isSameObject(entry.arguments);
+  }
+  if (entry.id !== '' && call.id !== '') return !(isRest && call.pieces.isMidObject());
+  if (isUnnumbered) return true;
   if (entry.arguments === '' || !mayBeWhole(call)) return false;
   if (entry.index === undefined || entry.name !== call.name) return true;
   return !call.isCustom && !call.pieces.isSameObject(entry.arguments);

@@ -152,6 +152,54 @@ describe.each(FORMS)('a tool of the server, %s,', (_, answerOf) => {
     expect(requested).toEqual({ role: 'assistant', content: null, tool_calls: [wired(calling('say', '{}'))] });
   });
 
+  it('[V-37] is shown to the model server with an object for arguments that are none, which it would refuse', async () => {
+    await start();
+    app.fake.reply(says({ calls: [calling('add', 'a=2')] }), says({ text: 'Sorry.' }));
+    expect(await answerOf(app.url)).toEqual({ content: 'Sorry.', calls: [], finish: 'stop' });
+    expect(requestedOf(app).messages).toEqual([
+      USER,
+      { role: 'assistant', content: null, tool_calls: [wired(calling('add', { invalid_json: 'a=2' }))] },
+      result(calling('add'), expect.stringContaining('not a JSON object: a=2')),
+    ]);
+  });
+
+  it('[O-05] is named to a model that calls it by a name that no tool can have, and the client is not shown that call', async () => {
+    await start();
+    const [wrong, right] = [calling('functions.add', { a: 2 }, 'call_1'), calling('add', { a: 2 }, 'call_2')];
+    app.fake.reply(says({ calls: [wrong] }), says({ calls: [right] }), says({ text: 'It is 3.' }));
+    expect(await answerOf(app.url, { tools: [{ type: 'function', function: { name: 'ask' } }] })).toEqual({
+      content: 'It is 3.',
+      calls: [],
+      finish: 'stop',
+    });
+    expect(requestedOf(app).messages).toEqual([
+      USER,
+      { role: 'assistant', content: null, tool_calls: [wired({ ...wrong, name: 'functions_add' })] },
+      result(wrong, "Not run: there is no tool 'functions.add'. Call one of: ask, add, say, fail"),
+      { role: 'assistant', content: null, tool_calls: [wired(right)] },
+      result(right, '3'),
+    ]);
+    expect(ran).toEqual([{ a: 2 }]);
+  });
+
+  it('[O-05] leaves other calls to the client where a tool of the model server’s own has no name', async () => {
+    await start();
+    const call = calling('browser.open', {});
+    app.fake.reply(says({ calls: [call] }));
+    const { calls } = await answerOf(app.url, { tools: [{ type: 'browser' }] });
+    expect(calls).toEqual([call]);
+  });
+
+  it('[P-05] runs for each call of a message, though the model server gives all of them one id', async () => {
+    await start();
+    const calls = [1, 2].map((a) => calling('add', { a }, 'call_0'));
+    app.fake.reply(says({ calls }), says({ text: 'Done.' }));
+    expect(await answerOf(app.url)).toEqual({ content: 'Done.', calls: [], finish: 'stop' });
+    expect(ran).toEqual([{ a: 1 }, { a: 2 }]);
+    const ids = (requestedOf(app).messages as readonly JsonObject[]).flatMap(({ tool_call_id: id }) => id ?? []);
+    expect(new Set(ids).size).toBe(2);
+  });
+
   it('[T-05] is given up when its time is over, and the model is informed', async () => {
     const aborted = gate<string>();
     const execute = (_args: JsonObject, { signal }: { readonly signal: AbortSignal }) => {

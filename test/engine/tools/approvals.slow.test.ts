@@ -463,6 +463,24 @@ describe('an approval that does not count', () => {
     });
   });
 
+  it('[T-09, P-06] is one beside which a call of the client’s own is unanswered: it does not run, and counts when both are answered', async () => {
+    const { options, ran } = guardedMail();
+    const tools = [{ type: 'function', name: 'ask', parameters: {} }];
+    await withTools(options, async (app) => {
+      app.fake.reply(calls(['call_a', 'send', LETTER], ['call_b', 'ask']));
+      const { response } = await streamOf(app.url, { tools });
+      const body = { previous_response_id: response.id, tools };
+      const input = [answerTo(requestIn(response))];
+      expect(await refused(app, { ...body, input })).toEqual([400, 'tool_output_missing']);
+      const foreign = { type: 'function_call_output', call_id: 'call_z', output: 'Yes.' };
+      expect(await refused(app, { ...body, input: [foreign, ...input] })).toEqual([400, 'tool_call_not_found']);
+      expect(ran).toEqual([]);
+      const output = { type: 'function_call_output', call_id: 'call_b', output: 'Yes.' };
+      await answered(app, { ...body, input: [output, ...input] }, false);
+      expect(ran).toHaveLength(1);
+    });
+  });
+
   it('[T-09] is one beside which compaction is wanted, which would run nothing', async () => {
     const { options, ran } = guardedMail();
     await withTools(options, async (app) => {

@@ -6,6 +6,8 @@ import { wholeText } from '../../../protocol/grown-text.ts';
 import { contentText } from '../../../protocol/item-text.ts';
 import type { ToolOutput } from '../../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { argumentsText } from '../../../protocol/tool-calls/arguments/call-arguments.ts';
+import { toModelSafeName } from '../../../protocol/tool-calls/names/tool-names.ts';
 import { isLegacy, toolName } from '../request/prepare-tools.ts';
 import type { ChatBody } from '../request/schema.ts';
 import type { ChatCall, ModelAnswer } from './model-answer.ts';
@@ -38,9 +40,9 @@ export function answerMessages(
     return answered.flatMap(({ call, output }, at) => [
       {
         ...(at === 0 ? message : { role: 'assistant', content: null }),
-        function_call: { name: call.name, arguments: call.arguments },
+        function_call: calledFunction(call),
       },
-      ...toolMessages([{ ...call, output }], 'function'),
+      ...toolMessages([{ ...call, ...calledFunction(call), output }], 'function'),
     ]);
   const calls = answered.map(({ call }) => callMessage(call));
   return [
@@ -51,8 +53,13 @@ export function answerMessages(
 
 /** The call as a message holds it. */
 export function callMessage(call: AnsweredChatCall['call']): JsonObject {
-  const { id, name, arguments: text, extra } = call;
-  return { ...extra, id, type: 'function', function: { name, arguments: text } };
+  const { id, extra } = call;
+  return { ...extra, id, type: 'function', function: calledFunction(call) };
+}
+
+/** Servers refuse a whole conversation for one name that no tool can have, or for arguments that are no JSON object. */
+function calledFunction({ name, arguments: text }: AnsweredChatCall['call']) {
+  return { name: toModelSafeName(name), arguments: argumentsText(text) };
 }
 
 /** The body with these messages added. */

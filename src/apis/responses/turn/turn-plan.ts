@@ -2,6 +2,7 @@
 
 import { toolOwners } from '../../../engine/tools/toolset.ts';
 import type { Workspaces } from '../../../engine/tools/workspace.ts';
+import { misspellingTest } from '../../../engine/turn/machine/call-permission.ts';
 import { citableFiles } from '../../../engine/turn/machine/cited-files.ts';
 import { linkableFiles } from '../../../engine/turn/machine/cited-pages.ts';
 import type { TurnPlan } from '../../../engine/turn/machine/state.ts';
@@ -17,7 +18,7 @@ export function turnPlan(
   workspaces: Workspaces,
   { reasoning, mcpItems, queuedEvent, limits }: ResponsesApiSettings,
 ): TurnPlan {
-  const { allowed, denied, forms, toolChoice } = tools;
+  const { allowed, denied, forms, toolChoice, native } = tools;
   const containers =
     workspaces.size === 0 ? undefined : new Map([...workspaces].map(([type, { container }]) => [type, container]));
   return {
@@ -25,6 +26,8 @@ export function turnPlan(
     reasoning: reasoning === 'summary' ? 'summary_text' : 'reasoning_text',
     ...(allowed ? { allowedTools: allowed } : {}),
     ...(denied ? { deniedTools: denied } : {}),
+    // Where the server runs no tools, and where the model's own server knows more of them, the client has what the model made up.
+    ...(toolset.size > 0 && !native ? { isMisspelt: misspellingTest([...toolset.keys(), ...forms.keys()]) } : {}),
     ...(typeof toolChoice === 'object' ? { forcedTool: toolChoice.name } : {}),
     ...(body.parallel_tool_calls === false ? { singleCall: true } : {}),
     ...(toolChoice === 'required' ? { needsCall: true } : {}),

@@ -1,6 +1,8 @@
 /** Decides which calls a request allows a model, and what a model is told that makes another: the loops of all APIs ask here. */
 import type { CallRefusal } from '../../../protocol/events.ts';
+import type { Item } from '../../../protocol/items.ts';
 import type { Note } from '../../../protocol/note.ts';
+import { toModelSafeName } from '../../../protocol/tool-calls/names/tool-names.ts';
 import type { RoundCall } from './tool-rounds.ts';
 
 /** What a request says of the calls that the model may make. */
@@ -9,6 +11,8 @@ export interface CallRules {
   readonly allowedTools?: ReadonlySet<string> | undefined;
   /** The tools that may not be called, whatever else may; undefined for none. */
   readonly deniedTools?: ReadonlySet<string> | undefined;
+  /** Whether a tool of this name can be nobody's, so that nobody could answer the call. Default: none. */
+  readonly isMisspelt?: ((name: string) => boolean) | undefined;
   /** The tool that the model must call first; until it has, it may call no other. */
   readonly forcedTool?: string | undefined;
   /** Whether an answer of the model may hold one call only. */
@@ -27,13 +31,24 @@ interface AnswerSoFar {
 
 /** Why the model may not call this tool now; undefined if it may. */
 export function callRefusal(
-  { allowedTools, deniedTools, forcedTool, singleCall }: CallRules,
+  { allowedTools, deniedTools, isMisspelt, forcedTool, singleCall }: CallRules,
   name: string,
   { isForced, hasCall }: AnswerSoFar,
 ): CallRefusal | undefined {
   if (allowedTools?.has(name) === false || deniedTools?.has(name)) return 'not_allowed';
+  if (isMisspelt?.(name)) return 'unknown';
   if (isForced && forcedTool !== undefined && name !== forcedTool) return 'not_forced';
   return singleCall && hasCall ? 'not_alone' : undefined;
+}
+
+/**
+ * Whether a name that none of these tools has is one of theirs in another case, or none that a tool can have, such as `functions.search`. Any other
+ * may be the client's, which may have more tools than it sent.
+ */
+export function misspellingTest(names: Iterable<string>): (name: string) => boolean {
+  const known = new Set(names);
+  const folded = new Set([...known].map((name) => name.toLowerCase()));
+  return (name) => !known.has(name) && (folded.has(name.toLowerCase()) || name !== toModelSafeName(name));
 }
 
 /** Whether any call can be refused: without such rules, an answer need not be held back. */
@@ -49,6 +64,7 @@ export interface RefusedCall extends RoundCall {
 
 const NOTED: Readonly<Record<CallRefusal, string>> = {
   not_allowed: 'which the request does not allow',
+  unknown: 'which nobody has offered to it',
   not_forced: 'where tool_choice forces another tool',
   not_alone: 'beside another call, which parallel_tool_calls does not allow',
 };
@@ -77,7 +93,22 @@ export function refusalText({ name, why }: RefusedCall, rules: CallRules, offere
   const callable = offered.filter((each) => rules.allowedTools?.has(each) !== false);
   if (callable.length === 0) return 'Not run: no tool may be called for this answer. Answer with text.';
   const more = callable.length > MAX_NAMES ? ', …' : '';
-  return `Not run: ${called} is not allowed for this answer. Call one of: ${callable.slice(0, MAX_NAMES).join(', ')}${more}`;
+  const reason = why === 'unknown' ? `there is no tool ${called}` : `${called} is not allowed for this answer`;
+  return `Not run: ${reason}. Call one of: ${callable.slice(0, MAX_NAMES).join(', ')}${more}`;
+}
+
+/** The call as the model server receives it, which may refuse a name that no tool can have, and what the model is told. `id` is that of its item. */
+export function toRefusalItems(
+  call: RefusedCall,
+  id: string,
+  rules: CallRules,
+  offered: readonly string[],
+): readonly Item[] {
+  const { id: call_id, name, arguments: text } = call;
+  return [
+    { type: 'function_call', id, call_id, name: toModelSafeName(name), arguments: text === '' ? '{}' : text },
+    { type: 'function_call_output', call_id, output: refusalText(call, rules, offered) },
+  ];
 }
 
 /** After so many answers with calls that are not allowed, the model is offered the allowed tools only. */
