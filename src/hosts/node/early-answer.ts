@@ -1,7 +1,7 @@
 /** Opens the event stream of a handler that has not answered yet, and puts into it what the handler answers later. */
 import { ServerResponse } from 'node:http';
 import { type BrotliDecompress, createBrotliDecompress, createGunzip, createInflate, type Gunzip } from 'node:zlib';
-import { chunkToBytes, isEventStream } from './event-stream.ts';
+import { callBackSoon, chunkToBytes, isEventStream } from './event-stream.ts';
 import { headerIn } from './node-body.ts';
 
 /** An answer that does not go into an event stream as it is. */
@@ -201,9 +201,4 @@ export class EarlyAnswer {
     if (!this.opening) return this.front.write(...(args as Parameters<ServerResponse['write']>));
     return this.inFront(() => this.front.write(...(args as Parameters<ServerResponse['write']>)));
   }
-}
-
-function callBackSoon(args: readonly unknown[]): void {
-  const callback = args.at(-1);
-  if (typeof callback === 'function') process.nextTick(() => callback(null));
 }
