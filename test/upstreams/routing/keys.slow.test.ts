@@ -56,6 +56,14 @@ describe('[X-11] withKeys', () => {
     ]);
   });
 
+  it('goes on behind the key that fails, and not with those in front that failed before', async () => {
+    const { server, upstream, sent } = await keyed();
+    server.reply(refuses(401), HELLO, refuses(429, { 'retry-after': '60' }), HELLO);
+    await ask(upstream);
+    await ask(upstream);
+    expect(sent()).toEqual([ONE, TWO, TWO, THREE]);
+  });
+
   it.each([401, 402, 429])('takes the next key after a %s', async (status) => {
     const { server, upstream, sent } = await keyed();
     server.reply(refuses(status), HELLO);
