@@ -83,7 +83,7 @@ describe('[X-11] withKeys', () => {
     expect([await textOf(upstream), await textOf(upstream), sent()]).toEqual(['Hello!', 'Hello!', [ONE, TWO, TWO]]);
     server.reply(refusal, HELLO);
     expect((await askChat(upstream, {})).text).toContain('Hello!');
-    expect(sent()).toEqual([ONE, TWO, TWO, TWO, ONE]);
+    expect(sent()).toEqual([ONE, TWO, TWO, TWO, THREE]);
   });
 
   it.each([400, 403, 404, 500, 503])('passes on a %s, which every key would get', async (status) => {
