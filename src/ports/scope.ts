@@ -2,6 +2,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
 import { ApiError } from '../protocol/errors.ts';
+import { ignoreRejection } from '../protocol/record.ts';
 import { warnOnce } from './host/warner.ts';
 
 type Headers = Pick<globalThis.Headers, 'get'>;
@@ -99,5 +100,6 @@ export function requireTenant(scope: string, what: string, param: string | null)
  */
 export function checkScope(scope: unknown): string {
   if (typeof scope === 'string') return scope;
+  ignoreRejection(scope);
   throw new TypeError(`scope: must return a string, got ${inspect(scope, { depth: 1 })}`);
 }

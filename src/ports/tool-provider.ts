@@ -9,7 +9,7 @@ import type {
   WrittenFile,
 } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
-import { isPromise, isRecord } from '../protocol/record.ts';
+import { ignoreRejection, isRecord } from '../protocol/record.ts';
 import { fromHost } from './host/host-error.ts';
 import { type OptionCheck, withMethods } from './host/options-check.ts';
 import type { ProgramRuntime } from './programs/program-runtime.ts';
@@ -242,8 +242,7 @@ export function hostTools(
         fromHost(() => {
           const chosen: unknown = tools(request as never);
           if (Array.isArray(chosen) && chosen.every((each) => isProvider(each) === true)) return chosen;
-          // It may reject, which nobody else would handle.
-          if (isPromise(chosen)) chosen.then(undefined, () => {});
+          ignoreRejection(chosen);
           throw new TypeError(`tools: must return a list of tool providers, got ${inspect(chosen, { depth: -1 })}`);
         }),
     };

@@ -83,6 +83,11 @@ export function isPromise<Value>(answer: Value | Promise<Value>): answer is Prom
   return isRecord(answer) && typeof answer.then === 'function';
 }
 
+/** Handles the rejection of a promise that a function of the host has returned by mistake: nobody else would, and Node then ends the process. */
+export function ignoreRejection(value: unknown): void {
+  if (isPromise(value)) value.then(undefined, () => {});
+}
+
 /**
  * Calls `next` with the value, at once if it is no promise. Most steps of most requests wait for nothing, and each promise
  * that is made all the same takes longer than many of the steps (docs/decisions/plain-calls.md).

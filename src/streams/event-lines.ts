@@ -6,15 +6,19 @@ import { isDone } from './sse-frames.ts';
 const KNOWN_LINE = /^(?:(?:data|event|id)?(?::|$)|retry: ?\d{1,15}$)/;
 
 /**
- * Takes the text of one event stream piece by piece, in order, and returns it with every line end as a line feed and
- * without meaningless lines. The parser searches for both kinds of line ends from each line on, which is quadratic in a
+ * Takes the text of one event stream piece by piece, in order, and returns it with every line end as a line feed,
+ * without a byte order mark and without meaningless lines. The parser searches for both kinds of line ends from each line on, which is quadratic in a
  * piece's length, and creates an error with a stack for each unknown line.
  */
 export function eventLines(): (piece: string) => string {
+  let isBeginning = true;
   let isAfterCR = false;
   return (piece) => {
     if (piece === '') return piece;
-    const text = isAfterCR && piece.startsWith('\n') ? piece.slice(1) : piece;
+    // A byte order mark would make the first line one of an unknown field.
+    const isOmitted = (isBeginning && piece.startsWith('\ufeff')) || (isAfterCR && piece.startsWith('\n'));
+    const text = isOmitted ? piece.slice(1) : piece;
+    isBeginning = false;
     isAfterCR = piece.endsWith('\r');
     const lines = text.includes('\r') ? text.replaceAll('\r\n', '\n').replaceAll('\r', '\n') : text;
     if (hasOnlyEvents(lines)) return lines;

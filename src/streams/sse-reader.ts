@@ -22,7 +22,6 @@ const HEAD = 4096;
 
 const LF = 10;
 const CR = 13;
-const BYTE_ORDER_MARK = /^\ufeff/;
 
 /** Settings of the reader. */
 export interface SseOptions {
@@ -72,7 +71,6 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
   /** The start of a line that has not ended. */
   private line: Buffer[] = [];
   private lineBytes = 0;
-  private isFirst = true;
   private isWaiting = false;
   private isPaused = false;
   private hasEnded = false;
@@ -174,8 +172,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
     const lines = this.normalizeLines(wholeLines(concatBytes([...this.line, bytes.subarray(0, end)])));
     this.line = [];
     this.lineBytes = 0;
-    this.feed(this.isFirst ? lines.replace(BYTE_ORDER_MARK, '') : lines);
-    this.isFirst = false;
+    this.feed(lines);
     // A copy, since the few bytes would keep the whole chunk in memory.
     if (end < bytes.length) this.hold(Buffer.from(bytes.subarray(end)));
   }

@@ -15,7 +15,10 @@ import {
   type ToolProvider,
   type Upstream,
 } from '../../src/index.ts';
+import { tokenBudget } from '../../src/policies/budgets/index.ts';
+import { NO_USAGE } from '../../src/protocol/events.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
+import { balanced } from '../../src/upstreams/routing/index.ts';
 import { listening, NOBODY } from '../support/listening.ts';
 
 const CHUNK = { id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: 'Hi' } }] };
@@ -228,6 +231,34 @@ describe('what functions of the host return by mistake', () => {
     const { status, errors, inFlight } = await asked({ tools: tools as () => readonly ToolProvider[] });
     const message = `tools: must return a list of tool providers, got ${got}`;
     expect({ status, errors, inFlight }).toEqual({ status: 500, errors: [message], inFlight: 0 });
+  });
+
+  it('[X-07] ends no process where it is a promise that rejects', async () => {
+    const rejections: unknown[] = [];
+    const note = (error: unknown) => void rejections.push(error);
+    process.on('unhandledRejection', note);
+    const called = jest.fn(() => Promise.reject(new Error('no')));
+    // The cast: the mistake.
+    const rejects = called as never;
+    const budget = tokenBudget({ cost: rejects });
+    const guards = { output: [{ name: 'mine', inspect: () => ({ action: 'pass' }) as const, scan: rejects }] };
+    const routed = balanced([{ upstream, model: rejects }], { breaker: false });
+    const uses = [
+      () => asked({ scope: rejects }),
+      async () => (await budget.admit('a')).count({ model: 'm', usage: NO_USAGE, cost: undefined }),
+      () => asked({ guards }),
+      () => asked({ upstream: routed }),
+    ];
+    const calls: boolean[] = [];
+    for (const use of uses) {
+      called.mockClear();
+      await use();
+      calls.push(called.mock.calls.length > 0);
+    }
+    // After a turn of the loop Node knows what nobody handles.
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('unhandledRejection', note);
+    expect([calls, rejections]).toEqual([[true, true, true, true], []]);
   });
 
   it.each<[string, () => unknown, string]>([

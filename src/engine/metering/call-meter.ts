@@ -62,6 +62,12 @@ export class CallMeter {
     for (const each of data) this.answer.take(each, isWhole);
   }
 
+  /** The beginning and the end of a whole answer that is too long to be kept. */
+  takeEnds(start: string, end: string): void {
+    this.hasBegun = true;
+    this.answer.takeEnds(start, end);
+  }
+
   /**
    * Counts the call, once. One that was refused counts nothing; one that is not finished counts at least what had been
    * written, and one that was aborted counts its input even if nothing had. Resolves when an estimate has been counted;

@@ -44,7 +44,7 @@ export function guardAnswer(req: NodeRequest, res: ServerResponse, answer: Guard
   rewriteAnswer(res, isWanted, (head) => {
     if (!isWanted(head.type)) return undefined;
     const newReader = () => new AnyAnswer(guards, answer.settings.limits.outputBytes, answer.api);
-    if (isEventStream(head)) return new EventRewriter(newReader(), answer);
+    if (isEventStream(head)) return new EventRewriter(newReader(), answer, guards.onlyObserves);
     const isError = head.status < 200 || head.status > 299;
     const isText =
       /[/+]json(?![\w-])/i.test(head.type) || (isError && (head.type === '' || /^text\//i.test(head.type)));
@@ -65,23 +65,32 @@ export function guardAnswer(req: NodeRequest, res: ServerResponse, answer: Guard
   });
 }
 
+/** An event as the handler has written it. */
+interface WrittenEvent {
+  readonly data: string;
+  readonly name: string | undefined;
+}
+
 /** The bytes of an event stream. */
 class EventRewriter implements AnswerRewriter {
   private readonly reader: AnyAnswer;
   private readonly answer: GuardedAnswer;
   private readonly decoder = new StringDecoder('utf8');
   private readonly toLines = eventLines();
-  private readonly events: string[] = [];
+  private readonly events: WrittenEvent[] = [];
   private readonly parser;
+  private readonly keepsNames: boolean;
   private hasFailed = false;
   private hasComment = false;
 
-  constructor(reader: AnyAnswer, answer: GuardedAnswer) {
+  /** `keepsNames` is whether events have the names that the handler has written, as their data are its own, too. */
+  constructor(reader: AnyAnswer, answer: GuardedAnswer, keepsNames: boolean) {
     this.reader = reader;
     this.answer = answer;
+    this.keepsNames = keepsNames;
     this.parser = createParser({
       maxBufferSize: answer.settings.limits.eventBytes,
-      onEvent: ({ data }) => void this.events.push(data),
+      onEvent: ({ data, event }) => void this.events.push({ data, name: event }),
       onComment: () => {
         this.hasComment = true;
       },
@@ -99,7 +108,7 @@ class EventRewriter implements AnswerRewriter {
     try {
       this.parser.feed(this.toLines(this.decoder.write(Buffer.from(bytes))));
       let frames = '';
-      for (const data of this.events.splice(0)) frames += this.toFrames(await this.reader.event(data));
+      for (const { data, name } of this.events.splice(0)) frames += this.toFrames(await this.reader.event(data), name);
       const isHeartbeat = frames === '' && this.hasComment;
       this.hasComment = false;
       return isHeartbeat ? HEARTBEAT_FRAME : frames;
@@ -113,23 +122,27 @@ class EventRewriter implements AnswerRewriter {
     try {
       this.parser.feed(this.toLines(`${this.decoder.end()}\n\n`));
       let frames = '';
-      for (const data of this.events.splice(0))
-        if (isDone(data) || jsonIn(data) !== undefined) frames += this.toFrames(await this.reader.event(data));
+      for (const { data, name } of this.events.splice(0))
+        if (isDone(data) || jsonIn(data) !== undefined) frames += this.toFrames(await this.reader.event(data), name);
       return frames + this.toFrames(await this.reader.end());
     } catch (error) {
       return this.failure(error);
     }
   }
 
-  private toFrames(events: readonly string[]): string {
-    return events.map((data) => `${this.nameOf(data)}data: ${data.replaceAll('\n', '\ndata: ')}\n\n`).join('');
+  /** `written` is the name that the handler has written. */
+  private toFrames(events: readonly string[], written?: string): string {
+    return events
+      .map((data) => {
+        const name = this.keepsNames ? written : this.nameOf(data);
+        return `${name === undefined ? '' : `event: ${name}\n`}data: ${data.replaceAll('\n', '\ndata: ')}\n\n`;
+      })
+      .join('');
   }
 
   /** Chunks of Chat Completions have no line with their name. */
-  private nameOf(data: string): string {
-    if (this.reader.api === 'chat-completions') return '';
-    const name = /^\{"type":"([\w.]+)"/.exec(data)?.[1];
-    return name === undefined ? '' : `event: ${name}\n`;
+  private nameOf(data: string): string | undefined {
+    return this.reader.api === 'chat-completions' ? undefined : /^\{"type":"([\w.]+)"/.exec(data)?.[1];
   }
 
   private failure(error: unknown): string {

@@ -9,7 +9,13 @@ import { type AnswerHead, isEventStream } from './event-stream.ts';
 import type { AnswerWatch } from './held-answer.ts';
 
 /** Reads the data, but not a turn. */
-type DataReader = Pick<AnswerReader, 'event' | 'whole'>;
+interface DataReader extends Pick<AnswerReader, 'event' | 'whole'> {
+  /** Takes what is kept of a whole answer above the limit, and its last kilobytes. */
+  readonly ends?: (start: string, end: string) => void;
+}
+
+/** Bytes of the end of an answer above the limit. */
+const END_BYTES = 16 * 1024;
 
 /** The watch of an answer in plain JSON or plain events; undefined for any other. */
 export function watchAnswer(
@@ -56,15 +62,18 @@ function watchEvents(reader: DataReader, eventBytes: number, settle: AnswerWatch
 function watchWholeBody(reader: DataReader, limit: number, settle: AnswerWatch['settle']): AnswerWatch {
   const pieces: Uint8Array[] = [];
   let size = 0;
+  let end: Uint8Array | undefined;
   return {
     whole: true,
     take(bytes) {
       size += bytes.byteLength;
       if (size <= limit) pieces.push(bytes);
+      else if (reader.ends) end = Buffer.concat([...(end ? [end] : pieces), bytes]).subarray(-END_BYTES);
       return size > limit;
     },
     settle() {
       if (size <= limit) reader.whole(bodyText(pieces));
+      else reader.ends?.(bodyText(pieces), bodyText(end ? [end] : []));
       return settle();
     },
   };

@@ -1,7 +1,7 @@
 /** Opens the event stream of a handler that has not answered yet, and puts into it what the handler answers later. */
 import { ServerResponse } from 'node:http';
-import { type BrotliDecompress, createBrotliDecompress, createGunzip, createInflate, type Gunzip } from 'node:zlib';
-import { chunkToBytes, isEventStream } from './event-stream.ts';
+import { DECODERS, type Decoder } from '../../streams/decoders.ts';
+import { callBackSoon, chunkToBytes, isEventStream } from './event-stream.ts';
 import { headerIn } from './node-body.ts';
 
 /** An answer that does not go into an event stream as it is. */
@@ -38,12 +38,6 @@ const HEADER_METHODS = [
 /** What goes out in front of a head, and would now be in the middle of the stream. */
 const INFORMATION_METHODS = ['writeContinue', 'writeProcessing', 'writeEarlyHints'] as const;
 
-const INFLATES: ReadonlyMap<string, () => Gunzip | BrotliDecompress> = new Map([
-  ['gzip', () => createGunzip()],
-  ['deflate', () => createInflate()],
-  ['br', () => createBrotliDecompress()],
-]);
-
 /** An answer that may be opened before its handler answers; until it is opened every call passes unchanged. */
 export class EarlyAnswer {
   private readonly res: ServerResponse;
@@ -53,7 +47,7 @@ export class EarlyAnswer {
   private isInFront = false;
   private hasHead = false;
   private isStream = false;
-  private inflate: Gunzip | BrotliDecompress | undefined = undefined;
+  private inflate: Decoder | undefined = undefined;
   private readonly refusal: Uint8Array[] = [];
   private refusalBytes = 0;
 
@@ -132,14 +126,14 @@ export class EarlyAnswer {
     const type = headerIn(res, args, 'content-type') ?? '';
     const encoding = (headerIn(res, args, 'content-encoding') ?? 'identity').toLowerCase();
     this.hasHead = true;
-    const makeInflate = INFLATES.get(encoding);
+    const makeInflate = DECODERS.get(encoding);
     this.isStream = res.statusCode === 200 && isEventStream({ type, plain: true });
     if (encoding !== 'identity' && makeInflate) this.inflateWith(makeInflate());
     else if (encoding !== 'identity') this.isStream = false;
   }
 
   /** The stream is open in plain text, whatever the handler's server compresses. */
-  private inflateWith(inflate: Gunzip | BrotliDecompress): void {
+  private inflateWith(inflate: Decoder): void {
     this.inflate = inflate;
     const { res } = this;
     // A little of it may be much text: it is inflated only as fast as the client reads.
@@ -201,9 +195,4 @@ export class EarlyAnswer {
     if (!this.opening) return this.front.write(...(args as Parameters<ServerResponse['write']>));
     return this.inFront(() => this.front.write(...(args as Parameters<ServerResponse['write']>)));
   }
-}
-
-function callBackSoon(args: readonly unknown[]): void {
-  const callback = args.at(-1);
-  if (typeof callback === 'function') process.nextTick(() => callback(null));
 }

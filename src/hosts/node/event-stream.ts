@@ -85,3 +85,9 @@ export function chunkToBytes([chunk, encoding]: readonly unknown[]): Uint8Array 
   if (typeof chunk !== 'string') return new Uint8Array();
   return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8');
 }
+
+/** Calls the callback of a `write` or an `end` in a later tick, if it has one. */
+export function callBackSoon(args: readonly unknown[], error: Error | null = null): void {
+  const callback = args.at(-1);
+  if (typeof callback === 'function') process.nextTick(() => callback(error));
+}

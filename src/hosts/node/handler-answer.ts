@@ -1,7 +1,7 @@
 /** Calls a handler of the host with our own response object instead of the client's, and returns what it writes. */
 import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { PassThrough, type Readable } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { DECODERS } from '../../streams/decoders.ts';
 import type { Stop } from '../../upstreams/http/connection/watchdog.ts';
 import { headerPairs } from './node-body.ts';
 import { innerLocals } from './node-request.ts';
@@ -137,7 +137,7 @@ function captureAnswer(req: IncomingMessage, res: ServerResponse, body: PassThro
 
 /** A proxy passes on what its server compressed. */
 function decompress(body: Readable, headers: OutgoingHttpHeaders): Readable {
-  const inflate = INFLATES.get(String(headers['content-encoding'] ?? 'identity').toLowerCase());
+  const inflate = DECODERS.get(String(headers['content-encoding'] ?? 'identity').toLowerCase());
   if (!inflate) return body;
   const inflated = inflate();
   body.once('error', (error) => inflated.destroy(error));
@@ -145,9 +145,3 @@ function decompress(body: Readable, headers: OutgoingHttpHeaders): Readable {
   inflated.once('close', () => body.destroy());
   return body.pipe(inflated);
 }
-
-const INFLATES: ReadonlyMap<string, () => PassThrough | ReturnType<typeof createGunzip>> = new Map([
-  ['gzip', () => createGunzip()],
-  ['deflate', () => createInflate()],
-  ['br', () => createBrotliDecompress()],
-]);

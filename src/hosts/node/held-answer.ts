@@ -1,7 +1,7 @@
 /** Lets an answer pass, but holds its end until the turn is stored: a fast client may continue it at once. */
 import type { ServerResponse } from 'node:http';
-import { chunkToBytes, type Layer } from './event-stream.ts';
-import { isClosed } from './node-request.ts';
+import { callBackSoon, chunkToBytes, type Layer } from './event-stream.ts';
+import { closedError, isClosed } from './node-request.ts';
 
 /** Watches one answer. */
 export interface AnswerWatch {
@@ -16,15 +16,17 @@ export interface AnswerWatch {
 /** Watches what is written into this layer of the response from now on. */
 export function holdEnd(res: ServerResponse, watch: AnswerWatch, layer: Layer = res): void {
   const { write, end } = layer;
-  const waiting: (() => void)[] = [];
+  const waiting: { readonly pass: () => void; readonly args: readonly unknown[] }[] = [];
   let isHolding = false;
 
   const release = () => {
     layer.write = write;
     layer.end = end;
-    // Nobody reads any more, and a destroyed response treats a write as an error.
-    if (isClosed(res)) return;
-    for (const each of waiting.splice(0)) each();
+    for (const { pass, args } of waiting.splice(0)) {
+      // Nobody reads any more, and a destroyed response treats a write as an error.
+      if (isClosed(res)) callBackSoon(args, closedError());
+      else pass();
+    }
   };
   const hold = () => {
     isHolding = true;
@@ -39,7 +41,7 @@ export function holdEnd(res: ServerResponse, watch: AnswerWatch, layer: Layer = 
     if (!isHolding && watch.whole) callBackAtOnce(args);
     if (!isHolding && watch.take(chunkToBytes(args))) hold();
     else if (!isHolding && !watch.whole) return pass();
-    waiting.push(pass);
+    waiting.push({ pass, args });
     // Held bytes are few, and a handler waiting for `drain` would miss the one of a compression in front.
     return true;
   } as typeof write;
@@ -48,7 +50,7 @@ export function holdEnd(res: ServerResponse, watch: AnswerWatch, layer: Layer = 
       watch.take(chunkToBytes(args));
       hold();
     }
-    waiting.push(() => end.apply(res, args as unknown as Parameters<typeof end>));
+    waiting.push({ pass: () => end.apply(res, args as unknown as Parameters<typeof end>), args: [] });
     return res;
   } as typeof end;
 }

@@ -101,6 +101,11 @@ export function isClosed(res: ServerResponse & { readonly stream?: { readonly de
   return res.destroyed || res.stream?.destroyed === true;
 }
 
+/** What a handler is told that writes all the same. */
+export function closedError(): Error {
+  return new Error('The answer is closed: its client has left, or it has failed.');
+}
+
 /**
  * Calls the listener when the response is closed. All of this package's share one listener of the response: a pipeline of the
  * host's handler adds seven, and Node warns of more than ten.

@@ -1,8 +1,8 @@
 /** Replaces the body of a handler's answer piece by piece, where the replacement may take its time. */
 import type { ServerResponse } from 'node:http';
-import { type AnswerHead, chunkToBytes, type Layer, onHead, wrapWriteHead } from './event-stream.ts';
+import { type AnswerHead, callBackSoon, chunkToBytes, type Layer, onHead, wrapWriteHead } from './event-stream.ts';
 import { headerIn } from './node-body.ts';
-import { isClosed } from './node-request.ts';
+import { closedError, isClosed } from './node-request.ts';
 
 /** Rewrites one answer. */
 export interface AnswerRewriter {
@@ -76,14 +76,12 @@ class Rewriting {
 
   private write(args: readonly unknown[]): boolean {
     const bytes = chunkToBytes(args);
-    const callback = args.at(-1);
     this.waiting += bytes.byteLength;
     this.enqueue(async () => {
       const text = this.rewriter.isOver ? '' : await this.rewriter.write(bytes);
       this.waiting -= bytes.byteLength;
       await this.send(text);
-      if (typeof callback === 'function') callback(null);
-    });
+    }, args);
     this.needsDrain = this.waiting > MAX_WAITING;
     return !this.needsDrain;
   }
@@ -107,12 +105,18 @@ class Rewriting {
     return this.res;
   }
 
-  /** A failure cannot be answered any more: the connection is broken off. */
-  private enqueue(task: () => Promise<void>): void {
+  /**
+   * A failure cannot be answered any more: the connection is broken off. The callback in the arguments of a write is called all
+   * the same, and when the client has left: its handler may wait for it before it lets its model server go.
+   */
+  private enqueue(task: () => Promise<void>, args: readonly unknown[] = []): void {
     this.last = this.last
       .then(() => (isClosed(this.res) ? undefined : task()))
       .catch((error: Error) => void this.res.destroy(error))
-      .then(() => this.drained());
+      .then(() => {
+        callBackSoon(args, isClosed(this.res) ? closedError() : null);
+        this.drained();
+      });
   }
 
   private drained(): void {

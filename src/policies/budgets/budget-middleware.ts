@@ -60,8 +60,10 @@ function countingTime(req: NodeRequest): CountingTime {
 export function budgetMiddleware(budget: () => Budget, settings: BudgetMiddlewareSettings): NodeMiddleware {
   return function tokenBudgetMiddleware(req, res, next) {
     const time = countingTime(req);
-    if (time === 'never') return next();
-    beginTurn(req, res, budget(), { ...settings, onlyIfModel: time !== 'at once' }).then(
+    const own = budget();
+    // It may stand in front of all paths and of one of them: a request counts once.
+    if (time === 'never' || turnContext(res).budgets?.has(own)) return next();
+    beginTurn(req, res, own, { ...settings, onlyIfModel: time !== 'at once' }).then(
       () => next(),
       (error) => answerClientError(error, req, res, next, { hooks: {} }),
     );
@@ -115,6 +117,9 @@ interface Counting {
   readonly isOurs: () => boolean;
 }
 
+/** Speech and pictures are no text, whose tokens could be estimated by its bytes: what they cost is what the model has read. */
+const MEDIA = /^(?:audio|image|video)\//i;
+
 /** Returns what ends the count once the answer is over, and shows whether an estimate is still to be counted. */
 function chargeAnswer(
   res: ServerResponse,
@@ -123,19 +128,22 @@ function chargeAnswer(
 ): (isComplete: boolean) => Promise<void> | undefined {
   let reader: ReturnType<typeof readAnswer> | undefined;
   let isOver = false;
+  let isMedia = false;
   let pendingCount: Promise<void> | undefined;
   const finish = (isComplete: boolean) => {
     if (isOver || !isOurs()) return;
     isOver = true;
     void reader?.settle();
     // Such as the answer of another API, for which no model was called.
-    if (onlyIfModel ? !meter.isModels : !meter.hasRead && (isComplete || !isKnown)) return;
+    if (onlyIfModel ? !meter.isModels : !(meter.hasRead || isMedia) && (isComplete || !isKnown)) return;
     pendingCount = meter.end(!isComplete);
   };
   onHead(res, (head, layer) => {
     // A refusal costs nothing.
     if (head.status >= 300) isOver = true;
-    else reader = readAnswer(head, layer, meter, () => finish(true));
+    isMedia = MEDIA.test(head.type);
+    if (isMedia) meter.takeEvents([]);
+    else if (!isOver) reader = readAnswer(head, layer, meter, () => finish(true));
   });
   return (isComplete) => {
     finish(isComplete);
@@ -146,6 +154,7 @@ function chargeAnswer(
 /** Reads what is written into the layer from now on, and passes it on. */
 function readAnswer(head: AnswerHead, layer: Layer, meter: CallMeter, onEnd: () => void) {
   const whole = (text: string) => meter.takeData([text], true);
+  const ends = (start: string, end: string) => meter.takeEnds(start, end);
   const event = (data: string) => {
     meter.takeData([data], false);
     return false;
@@ -160,7 +169,7 @@ function readAnswer(head: AnswerHead, layer: Layer, meter: CallMeter, onEnd: () 
     },
     async settle() {},
   };
-  const watch = watchAnswer(head, { event, whole }, DEFAULT_LIMITS, async () => {}) ?? byteEstimate;
+  const watch = watchAnswer(head, { event, whole, ends }, DEFAULT_LIMITS, async () => {}) ?? byteEstimate;
   const { write, end } = layer;
   // The casts: the overloads of both are passed on unchanged.
   layer.write = function countedWrite(...args: unknown[]) {

@@ -12,7 +12,7 @@ import { checkOptions, isFunction, isObject, isOneOf, milliseconds } from '../..
 import type { MaybePromise } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { toReportedModel } from '../../protocol/printable.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { ignoreRejection, isRecord } from '../../protocol/record.ts';
 import { budgetMiddleware } from './budget-middleware.ts';
 import { DAY_MS, memoryLedger, type UsageLedger, type UsageRow, utcDay } from './ledger.ts';
 import {
@@ -282,6 +282,7 @@ class TenantBudgets {
     try {
       const dollars = this.price?.(call) ?? 0;
       if (dollars >= 0 && Number.isFinite(dollars)) return dollars;
+      ignoreRejection(dollars);
       throw new TypeError(`cost must return dollars, got ${inspect(dollars)}`);
     } catch (cause) {
       warnOfError(unavailableError(cause), { requestId: 'budget' });

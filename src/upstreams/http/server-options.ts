@@ -1,7 +1,7 @@
 /** The options that all upstreams share: the server's address, and the headers of each request. */
 import { asSecret, isHeaderValue, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
 import { warnOnce } from '../../ports/host/warner.ts';
-import { isPromise, isRecord } from '../../protocol/record.ts';
+import { ignoreRejection, isPromise, isRecord } from '../../protocol/record.ts';
 import { type ModelsOption, modelsFault } from './model-table.ts';
 
 /** Headers for every request, or a function of the client's own headers, for one key per tenant. */
@@ -158,8 +158,7 @@ export function requestHeaders(
   sent['accept-encoding'] = 'identity';
   if (typeof headers !== 'function') return Object.assign(sent, key, lowerCaseNames(headers));
   const hostHeaders: unknown = headers(client);
-  // It may reject, which nobody else would handle.
-  if (isPromise(hostHeaders)) hostHeaders.then(undefined, () => {});
+  ignoreRejection(hostHeaders);
   const fault = headersFault(hostHeaders);
   if (fault) throw new TypeError(`${owner}: headers must return ${fault}`);
   // The cast: checked just above.

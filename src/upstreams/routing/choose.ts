@@ -9,11 +9,13 @@ export type Choose = (ready: readonly Server[], stickyKey: () => string) => Serv
 export const firstServer: Choose = (ready) => serverAt(ready, 0);
 
 /** Stays with one as long as it takes calls, then goes on to the one that follows in the host's order. */
-export function stayWithServer(): Choose {
-  let current: Server | undefined;
+export function stayWithServer(servers: readonly Server[]): Choose {
+  let current = 0;
   return (ready) => {
-    if (!current || !ready.includes(current)) current = serverAt(ready, 0);
-    return current;
+    const inOrder = [...servers.slice(current), ...servers.slice(0, current)];
+    const next = inOrder.find((server) => ready.includes(server)) ?? serverAt(ready, 0);
+    current = servers.indexOf(next);
+    return next;
   };
 }
 

@@ -45,7 +45,7 @@ export function withKeys(makeUpstream: (key: string) => Upstream, keys: readonly
     name: servers[0]?.upstream.name ?? 'keys',
     servers: () => servers,
     select: (model) => ({ servers, model }),
-    choose: stayWithServer(),
+    choose: stayWithServer(servers),
     failsOver: isKeyFault,
     attempts: MAX_TRIED,
     firstByteTimeoutMs: undefined,

@@ -6,6 +6,7 @@ import { errorCodeName } from '../../ports/host/error-warning.ts';
 import { retryAfterMs } from '../../ports/host/retry-after.ts';
 import { type ModelServerStatus, readStateOwner, type Upstream } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
+import { ignoreRejection } from '../../protocol/record.ts';
 import { type Outcome, type Pass, type PolicySettings, ServerPolicies } from './policies.ts';
 import type { NamedServer } from './targets.ts';
 
@@ -50,6 +51,7 @@ export class Server {
     const { model: given = model } = this.target;
     const name: unknown = typeof given === 'function' ? given(model) : given;
     if (typeof name === 'string') return name;
+    ignoreRejection(name);
     throw new TypeError(
       `routing: model of server '${this.name}' must return a name, got ${inspect(name, { depth: 0 })}`,
     );

@@ -90,6 +90,7 @@ const HEADS: Readonly<Record<string, (res: Res) => unknown>> = {
   },
   "Express's own methods": (res) => res.status(200).type('text/event-stream').send(STREAM),
   'a declared length': (res) => res.writeHead(200, { ...SSE, 'content-length': STREAM.length }).end(STREAM),
+  'gzip by its old name': (res) => res.writeHead(200, { ...SSE, 'content-encoding': 'x-gzip' }).end(gzipSync(STREAM)),
   'gzip, as of a server that compresses': (res) =>
     res.writeHead(200, { ...SSE, 'content-encoding': 'gzip' }).end(gzipSync(STREAM)),
   'a middleware that compresses': (res) => {

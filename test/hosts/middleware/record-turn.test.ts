@@ -125,6 +125,40 @@ describe('recordTurn', () => {
     expect((await recorded(CHAT, (res) => res.writeHead(200, JSON_TYPE).end(marked))).kept).toEqual([TEXT]);
   });
 
+  it('[X-02] reads a stream behind a byte order mark, however it is cut', async () => {
+    const marked = Buffer.from(`\ufeff${textStream(['Hello', ' there'])}`);
+    for (const size of [1, 2, marked.length]) {
+      const store = watchedStore();
+      const handler: Step = (_req, res) => {
+        res.writeHead(200, SSE);
+        for (let at = 0; at < marked.length; at += size) res.write(marked.subarray(at, at + size));
+        res.end();
+      };
+      const shown = await withHost([recordTurn({ store }) as Step, handler], async ({ post }) =>
+        Buffer.from(await (await post({ ...CHAT, stream: true })).arrayBuffer()),
+      );
+      expect([shown.equals(marked), store.puts.map(textIn)]).toEqual([true, ['Hello there']]);
+    }
+  });
+
+  it('[P-10] calls a handler back whose client leaves while the turn is being kept', async () => {
+    const [left, ended] = [gate(), gate()];
+    const store = watchedStore(() => left.opened);
+    const handler: Step = async (_req, res) => {
+      res.once('close', () => left.open());
+      res.writeHead(200, SSE);
+      for (const frame of responseStream(TEXT).split(/(?<=\n\n)/))
+        await new Promise((resolve) => res.write(frame, resolve));
+      ended.open();
+    };
+    await withHost([recordTurn({ store }) as Step, handler], async ({ post }) => {
+      const controller = new AbortController();
+      await post({ ...REQUESTED, stream: true }, { signal: controller.signal });
+      controller.abort();
+      await ended.opened;
+    });
+  });
+
   it('[X-02] keeps a stream whose last event has no blank line behind it', async () => {
     const text = responseStream(TEXT).trimEnd();
     const store = watchedStore();

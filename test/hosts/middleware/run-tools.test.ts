@@ -230,6 +230,8 @@ describe('runTools', () => {
     'a stream without [DONE]': (res) => res.writeHead(200, SSE).end(helloStream.replace('data: [DONE]\n\n', '')),
     gzip: (res) => res.writeHead(200, { ...JSON_TYPE, 'content-encoding': 'gzip' }).end(gzipSync(hello)),
     deflate: (res) => res.writeHead(200, { ...SSE, 'content-encoding': 'deflate' }).end(deflateSync(helloStream)),
+    'gzip by its old name': (res) =>
+      res.writeHead(200, { ...SSE, 'content-encoding': 'x-gzip' }).end(gzipSync(helloStream)),
     brotli: (res) => res.writeHead(200, { ...SSE, 'Content-Encoding': 'br' }).end(brotliCompressSync(helloStream)),
     'next called behind the answer': (res, _req, next) => {
       res.writeHead(200, JSON_TYPE).end(hello);

@@ -306,6 +306,24 @@ describe('a chat answer', () => {
     ]);
   });
 
+  it("holds nothing of a thought that is torn in LiteLLM's own fields, and leaves its signature and citations whole", async () => {
+    const thought = (thinking: string, signature = '') => {
+      const blocks = [{ type: 'thinking', thinking, signature }];
+      return chunk({ thinking_blocks: blocks, provider_specific_fields: { thinking_blocks: blocks } });
+    };
+    const citation = { type: 'char_location', cited_text: 'It is so', document_title: 'A' };
+    const signature = 'RXFBYm9iQGV4YW1wbGUuY29t'.repeat(4);
+    const text = await shown(
+      thought('bob@exam'),
+      thought('ple.com!'),
+      thought('', signature),
+      chunk({ provider_specific_fields: { citation } }),
+      chunk({}, 'stop'),
+    );
+    expect([text.includes('bob@exam'), text.split('[EMAIL]').length]).toEqual([false, 3]);
+    expect([text.split(signature).length, text.includes(JSON.stringify({ citation }))]).toEqual([3, true]);
+  });
+
   it('guards what stands beside the choices, and leaves the numbers of tokens out', async () => {
     const beside = { citations: ['https://a.example/bob@example.com'], usage: { total_tokens: 1 } };
     const choice = { index: 0, delta: { content: 'x ' }, token_ids: [1, 2] };

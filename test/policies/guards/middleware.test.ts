@@ -27,6 +27,7 @@ import {
   watchedStore,
   withHost,
 } from '../../hosts/middleware/host.ts';
+import { gate } from '../../support/gate.ts';
 import { listening } from '../../support/listening.ts';
 import { messagesStream, textBlock, thinkingBlock, toolBlock } from '../../upstreams/messages-bytes.ts';
 
@@ -473,6 +474,47 @@ describe('guard', () => {
     const ended = await streamed(whole.trimEnd());
     const half = await streamed(`${whole.slice(0, whole.indexOf('data: [DONE]'))}data: {"id":`);
     expect([ended.text.endsWith('data: [DONE]\n\n'), half.text.includes('data: {"id":\n')]).toEqual([true, false]);
+  });
+
+  it('reads the first event of a stream that begins with a byte order mark', async () => {
+    const text = `\ufeff${responseStream(SECRET)}`;
+    for (const size of [1, 1000]) {
+      const shown = await answered({ output: [pii()] }, { type: SSE, text, size }, { ...REQUESTED, stream: true });
+      expect([shown.text.startsWith('event: response.created\n'), shown.text.includes(SAFE)]).toEqual([true, true]);
+    }
+  });
+
+  it.each([
+    ['behind other fields', '{"index":0,"type":"content_block_start","content_block":{"type":"text","text":""}}'],
+    ['behind a blank', '{"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}'],
+  ])('keeps the names of events that it only watches, where their type stands %s', async (_, data) => {
+    const text = `event: content_block_start\ndata: ${data}\n\nevent: done\ndata: [DONE]\n\ndata: {"type":"ping"}\n\n`;
+    const watching = { output: [pii({ mode: 'monitor' })] };
+    const answer = { path: '/v1/messages', type: SSE, text, size: 20 };
+    const shown = await answered(watching, answer, { ...MESSAGES, stream: true });
+    expect(shown.text).toBe(text);
+  });
+
+  it.each([
+    ['a stream', SSE],
+    ['JSON', JSON_TYPE],
+  ])('calls the handler of %s back when the client has left, however long it waits for each write', async (_, type) => {
+    const left = gate();
+    const ended = gate();
+    const writing: Step = async (_req, res) => {
+      res.once('close', () => left.open());
+      res.writeHead(200, type).flushHeaders();
+      await new Promise((resolve) => res.write(' ', resolve));
+      await left.opened;
+      for (const _ of [1, 2]) await new Promise((resolve) => res.write(' ', resolve));
+      ended.open();
+    };
+    await withHost([guard({ guards: { output: [pii()] } }) as Step, writing], async ({ post }) => {
+      const controller = new AbortController();
+      await post(CHAT, { signal: controller.signal });
+      controller.abort();
+      await ended.opened;
+    });
   });
 
   it('guards the answer of a handler whose first head was not valid', async () => {

@@ -56,6 +56,14 @@ describe('[X-11] withKeys', () => {
     ]);
   });
 
+  it('goes on behind the key that fails, and not with those in front that failed before', async () => {
+    const { server, upstream, sent } = await keyed();
+    server.reply(refuses(401), HELLO, refuses(429, { 'retry-after': '60' }), HELLO);
+    await ask(upstream);
+    await ask(upstream);
+    expect(sent()).toEqual([ONE, TWO, TWO, THREE]);
+  });
+
   it.each([401, 402, 429])('takes the next key after a %s', async (status) => {
     const { server, upstream, sent } = await keyed();
     server.reply(refuses(status), HELLO);
@@ -75,7 +83,7 @@ describe('[X-11] withKeys', () => {
     expect([await textOf(upstream), await textOf(upstream), sent()]).toEqual(['Hello!', 'Hello!', [ONE, TWO, TWO]]);
     server.reply(refusal, HELLO);
     expect((await askChat(upstream, {})).text).toContain('Hello!');
-    expect(sent()).toEqual([ONE, TWO, TWO, TWO, ONE]);
+    expect(sent()).toEqual([ONE, TWO, TWO, TWO, THREE]);
   });
 
   it.each([400, 403, 404, 500, 503])('passes on a %s, which every key would get', async (status) => {

@@ -21,7 +21,7 @@ const CONTENT = 'content';
 const MAX_CHOICES = 1024;
 /** Members of a delta that come whole, and those of which nothing is shown or read. */
 const WHOLE_MEMBERS: ReadonlySet<string> = new Set([
-  ...['annotations', 'images', 'citations', 'sources'],
+  ...['annotations', 'images', 'citations', 'citation', 'sources'],
   ...SPELLINGS,
   ...PIECE.skipped,
 ]);
@@ -210,7 +210,7 @@ function addTextsOfDelta(delta: JsonObject, add: AddText): void {
     } else if (name === 'function_call' && isRecord(value)) {
       if (typeof value.arguments === 'string') add('call', place, [...steps, 'arguments']);
     } else if (name === 'tool_calls' && Array.isArray(value)) addTextsOfCalls(value, add);
-    else if (Array.isArray(value)) addTextsOfParts(name, value, add);
+    else if (Array.isArray(value)) addTextsOfParts(value, name, place, steps, add);
     // Such as speech with its transcript.
     else if (isRecord(value) && PIECE.members.has(name)) addTextsOfObject(value, name, place, steps, add);
   }
@@ -233,20 +233,19 @@ function addTextsOfCalls(calls: readonly unknown[], add: AddText): void {
  * Mistral's content parts and OpenRouter's reasoning details: a part continues the one before it of the same kind, and a
  * text of the content what came as the content alone.
  */
-function addTextsOfParts(name: string, parts: readonly unknown[], add: AddText): void {
-  const place = fieldPlace(name);
+function addTextsOfParts(parts: readonly unknown[], name: string, place: string, steps: Steps, add: AddText): void {
   for (const [at, part] of parts.entries()) {
-    const steps = ['delta', name, at];
-    if (typeof part === 'string') add(name, place, steps);
+    const inside = [...steps, at];
+    if (typeof part === 'string') add(name, place, inside);
     if (!isRecord(part)) continue;
     for (const [field, value] of Object.entries(part)) {
       const isContent = name === CONTENT && field === 'text';
       const key = isContent ? CONTENT : `${name} ${plainText(part.type)} ${plainText(part.index)} ${field}`;
-      if (typeof value === 'string' && isReadText(part, field, value, PIECE)) add(key, place, [...steps, field]);
+      if (typeof value === 'string' && isReadText(part, field, value, PIECE)) add(key, place, [...inside, field]);
       if (!Array.isArray(value) || WHOLE_MEMBERS.has(field)) continue;
       // The texts of a part that holds parts.
       for (const [inner, each] of value.entries())
-        if (isRecord(each) && typeof each.text === 'string') add(key, 'reasoning', [...steps, field, inner, 'text']);
+        if (isRecord(each) && typeof each.text === 'string') add(key, 'reasoning', [...inside, field, inner, 'text']);
     }
   }
 }
@@ -256,6 +255,7 @@ function addTextsOfObject(object: JsonObject, key: string, place: string, steps:
     if (WHOLE_MEMBERS.has(name)) continue;
     const inside = [...steps, name];
     if (typeof value === 'string' && isReadText(object, name, value, PIECE)) add(`${key} ${name}`, place, inside);
+    if (Array.isArray(value) && PIECE.members.has(name)) addTextsOfParts(value, `${key} ${name}`, place, inside, add);
     if (isRecord(value) && PIECE.members.has(name)) addTextsOfObject(value, `${key} ${name}`, place, inside, add);
   }
 }

@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Guard, GuardFinding, GuardScan, GuardVerdict } from '../../../ports/guard.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
-import { isPromise, isRecord } from '../../../protocol/record.ts';
+import { ignoreRejection, isPromise, isRecord } from '../../../protocol/record.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
 import { checkFindings, type Edit, findDifference } from './edits.ts';
 import { GuardBlocked, type GuardContext, type GuardedPlace, guardFailed, reportFindings } from './guard-context.ts';
@@ -62,7 +62,10 @@ export function refuseDepth(guard: Guard, at: GuardedPlace, context: GuardContex
 function checkedScan(scan: unknown, text: string, from: number, isEnd: boolean): GuardScan {
   const { findings, settled } = Object(scan);
   const isPlaced = Number.isInteger(settled) && settled >= from && settled <= text.length;
-  if (!isPlaced || (isEnd && settled < text.length)) throw new TypeError('settled must be an index of the text');
+  if (!isPlaced || (isEnd && settled < text.length)) {
+    ignoreRejection(scan);
+    throw new TypeError('settled must be an index of the text');
+  }
   checkFindings(findings, from, settled);
   return { findings, settled };
 }

@@ -117,6 +117,8 @@ const PIECES = [
   ],
   ...['image_url', 'video_url', 'file', 'input_audio', 'audio', 'part', 'item', 'message', 'delta'],
   ...[...REASONING_LISTS, 'content_block', 'tool_calls', 'extra_content', 'google', 'annotation', 'url_citation'],
+  // LiteLLM's, in which it repeats thoughts and signatures.
+  'provider_specific_fields',
   ...['citation', 'container', 'choices', 'caller'],
 ];
 for (const name of PIECES) members.set(name, PIECE);

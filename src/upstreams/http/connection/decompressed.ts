@@ -1,19 +1,8 @@
 /** Reads an answer that a server, or a proxy in front of it, has compressed although nobody asked for it. */
-import * as zlib from 'node:zlib';
 import { ApiError } from '../../../protocol/errors.ts';
 import { type Bytes, streamBytes } from '../../../streams/bytes.ts';
+import { DECODERS, type Decoder } from '../../../streams/decoders.ts';
 import type { Answered } from './dispatch.ts';
-
-/** Node 20 has none, nor its types. */
-const { createZstdDecompress } = zlib as { readonly createZstdDecompress?: () => zlib.Gunzip };
-
-const DECODERS: ReadonlyMap<string, (() => zlib.Gunzip | zlib.BrotliDecompress) | undefined> = new Map([
-  ['gzip', () => zlib.createGunzip()],
-  ['x-gzip', () => zlib.createGunzip()],
-  ['deflate', () => zlib.createInflate()],
-  ['br', () => zlib.createBrotliDecompress()],
-  ['zstd', createZstdDecompress],
-]);
 
 /** The answer with its own bytes. Throws `upstream_error` for a coding that is not known. */
 export function decompressed(answer: Answered): Answered {
@@ -34,7 +23,7 @@ export function decompressed(answer: Answered): Answered {
 }
 
 /** Reads only as fast as the text is read: a little of it may be much text. */
-function decodedBytes(body: Bytes, decoder: zlib.Gunzip | zlib.BrotliDecompress): Bytes {
+function decodedBytes(body: Bytes, decoder: Decoder): Bytes {
   const text = streamBytes(decoder);
   decoder.on('drain', () => body.resume());
   return {
