@@ -2,7 +2,7 @@
 
 import type OpenAI from 'openai';
 import { answerLine, retryPauseMs } from '../../../src/apis/batches/lines/answer-line.ts';
-import { memoryFiles } from '../../../src/files.ts';
+import { type FileStore, memoryFiles } from '../../../src/files.ts';
 import { functionTools, memoryStore, type ResponseStore } from '../../../src/index.ts';
 import type { EventLog } from '../../../src/ports/background/event-log.ts';
 import { chatChunk, chatCompletion, toolCallStream } from '../../../src/testing/index.ts';
@@ -270,6 +270,33 @@ describe('a batch', () => {
     const over = await ended(client, batch);
     expect([over.request_counts?.total, over.error_file_id]).toEqual([2100, expect.any(String)]);
     expect(app.errors).toEqual([]);
+  });
+
+  it('[E-10] whose input is gone fails, also where the store could not note that at once', async () => {
+    const store = memoryStore();
+    const { events } = store;
+    let fails = 0;
+    const append: EventLog['append'] = (key, more) => {
+      if (more.endsUntil !== undefined) fails += 1;
+      return events.append(key, more);
+    };
+    const replace: ResponseStore['replace'] = (record, version) => {
+      if (fails !== 1) return store.replace(record, version);
+      fails += 1;
+      throw new Error('The connection was lost.');
+    };
+    const files = memoryFiles();
+    // The first reading is that of the validation.
+    let reads = 0;
+    const read: FileStore['read'] = (key, range) => {
+      reads += 1;
+      return reads === 1 ? files.read(key, range) : undefined;
+    };
+    const own = Object.assign(Object.create(files), { read });
+    app = await startBatchesApp({ store: { ...store, events: { ...events, append }, replace }, files: own });
+    const client = app.client();
+    const { status, errors } = await ended(client, await create(client, [line('a')]));
+    expect([fails, status, errors?.data?.length]).toEqual([2, 'failed', 1]);
   });
 
   it('[E-10] is given back when its server is drained, though the store takes no results, and goes on later', async () => {

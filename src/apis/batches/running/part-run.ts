@@ -82,7 +82,7 @@ export class PartRun {
 
   /** Resolves with `ended` once nothing more is answered in the part, with `released` if another process is to continue it. */
   async run(): Promise<'ended' | 'released'> {
-    const { batch, index, records, stop, onError } = this.setup;
+    const { batch, index, part, records, stop, onError } = this.setup;
     const key = partLogKey(batch, index);
     const { log } = records;
     const [head] = await fromStore(() => log.heads([key]));
@@ -91,7 +91,12 @@ export class PartRun {
     const claimed = await fromStore(() => log.claim(key, epoch));
     if (!claimed) return 'released';
     this.progress = PartProgress.parse(claimed.state);
-    if (claimed.ended) return this.end(this.progress.counts);
+    if (claimed.ended) {
+      // Whoever has ended the log could not note in the batch why lines were left.
+      const { completed, failed } = this.progress.counts;
+      const isWhole = completed + failed >= part.lines;
+      return this.end(this.progress.counts, isWhole || stop.why ? undefined : LOST);
+    }
     this.progress.starts += 1;
     const state = () => this.progress.toString();
     const onLost = () => stop.abort('released');
