@@ -2,13 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BackgroundRuns } from '../apis/background/background-runs.ts';
-import {
-  cancelResponse,
-  createDurable,
-  createInBackground,
-  failLostRun,
-  replayEvents,
-} from '../apis/background/endpoints.ts';
+import { cancelResponse, createDurable, createInBackground, replayEvents } from '../apis/background/endpoints.ts';
 import { Followers } from '../apis/background/followers.ts';
 import { createResponse, prepareForBackground } from '../apis/responses/create.ts';
 import { storedEncoders } from '../apis/responses/response-encoders.ts';
@@ -26,7 +20,7 @@ import { type JsonReply, jsonReply, type Reply } from '../protocol/reply.ts';
 import { inProcessEngine } from '../stores/queues/in-process/in-process-engine.ts';
 import type { CoreSettings } from './options/core-settings.ts';
 import { settingsFor } from './options/presentation.ts';
-import { inputItemsReply, responseIdIn, responseNotFound, storedReply } from './stored-responses.ts';
+import { findResponse, inputItemsReply, responseIdIn, responseNotFound, storedReply } from './stored-responses.ts';
 
 /** How long what follows the end of a response has after a drain's deadline, in milliseconds. */
 const GRACE_MS = 1000;
@@ -63,7 +57,7 @@ export class ResponsesEndpoints {
   }
 
   async retrieve(apiRequest: EndpointRequest) {
-    const response = await this.findResponse(apiRequest);
+    const response = await findResponse(apiRequest, this.settings);
     if (apiRequest.query.stream !== 'true') return storedReply(apiRequest, response);
     const own = settingsFor(this.settings, apiRequest);
     const readerOf = (stored: StoredResponse) => storedEncoders(stored, own);
@@ -71,7 +65,7 @@ export class ResponsesEndpoints {
   }
 
   async inputItems(apiRequest: EndpointRequest) {
-    return inputItemsReply(apiRequest, await this.findResponse(apiRequest));
+    return inputItemsReply(apiRequest, await findResponse(apiRequest, this.settings));
   }
 
   async remove(apiRequest: EndpointRequest) {
@@ -90,7 +84,7 @@ export class ResponsesEndpoints {
   }
 
   async cancel(apiRequest: EndpointRequest) {
-    const response = await this.findResponse(apiRequest);
+    const response = await findResponse(apiRequest, this.settings);
     const now = await cancelResponse(response, this.background, this.settings.store);
     if (!now) throw responseNotFound(response.id);
     return storedReply(apiRequest, now);
@@ -126,14 +120,6 @@ export class ResponsesEndpoints {
   private get parts() {
     const { turns, background, followers } = this;
     return { turns, background, followers };
-  }
-
-  private async findResponse(apiRequest: EndpointRequest): Promise<StoredResponse> {
-    const { store, limits } = this.settings;
-    const id = responseIdIn(apiRequest);
-    const response = await fromStore(() => store.get({ scope: apiRequest.scope, id }));
-    if (!response) throw responseNotFound(id);
-    return failLostRun(response, limits.durationMs);
   }
 }
 

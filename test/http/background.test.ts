@@ -130,6 +130,35 @@ describe('a response in the background', () => {
     expect((await askJson(app.url, { previous_response_id: id })).status).toBe('completed');
   });
 
+  it('[S-18] [S-12] whose process is gone cannot be continued, as one that has failed', async () => {
+    const store = memoryStore();
+    const app = await start([ENDLESS], { store });
+    const { id } = await inBackground(app);
+    const key = { scope: 'anonymous', id: String(id) };
+    // The cast: it was just stored.
+    const stored = store.get(key) as StoredResponse;
+    store.put({ ...stored, createdAt: stored.createdAt - 2 * 60 * 60_000 });
+    const shown = await retrieved(app, id);
+    const next = await ask(app.url, { previous_response_id: id });
+    expect([shown.status, next.status, errorIn(parsed(await next.text())).code]).toEqual([
+      ...['failed', 400, 'previous_response_not_found'],
+    ]);
+  });
+
+  it('[S-18] [S-17] leaves nothing in its conversation where its end could not be stored, and it has failed', async () => {
+    const store = memoryStore();
+    const replace: ResponseStore['replace'] = (response, version) => {
+      if (response.resource.status === 'completed') throw new Error('The connection was lost.');
+      return store.replace(response, version);
+    };
+    const app = await start([[textStream('Hello')]], { store: { ...store, replace }, hooks: { onError() {} } });
+    const { body: made } = await send(`${app.url}/conversations`, 'POST');
+    const { id } = await inBackground(app, { conversation: made.id });
+    const over = await ended(app, id);
+    const { body: list } = await send(`${app.url}/conversations/${made.id}/items`);
+    expect([over.status, list.data]).toEqual(['failed', []]);
+  });
+
   it.each([true, false])('[S-18] is kept as failed where the model server refuses it (stream: %s)', async (stream) => {
     const reported: unknown[] = [];
     const hooks = {

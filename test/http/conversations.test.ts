@@ -1,7 +1,7 @@
 /** The Conversations API over HTTP, asked by OpenAI's own SDK. */
 
 import OpenAI from 'openai';
-import { memoryStore, type ResponseStore } from '../../src/index.ts';
+import { functionTools, memoryStore, type ResponseStore } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import {
   chatChunk,
@@ -243,6 +243,27 @@ describe('a response in a conversation', () => {
       ['First', 'Done.'],
       ['First', 'Done.'],
     ]);
+  });
+
+  it('[S-17] is not added where the call that waits for approval could not be stored', async () => {
+    const put: ResponseStore['put'] = (record) => {
+      if (record.id.startsWith('approval_')) throw new Error('The store is full.');
+      return store.put(record);
+    };
+    const tools = functionTools({ send: { description: 'Sends it.', execute: () => 'Sent.' } });
+    const full = await startApp({
+      upstream: fake,
+      options: { store: { ...store, put }, tools, approval: () => true, hooks: { onError() {} } },
+    });
+    const sdk = new OpenAI({ baseURL: full.url, apiKey: 'sk-mine', maxRetries: 0 });
+    const { id } = await client.conversations.create();
+    fake.reply({ body: toolCallStream([{ id: 'c1', name: 'send', arguments: '{}' }]) });
+    const { error } = await sdk.responses.create({ model: 'm', input: 'Send it.', conversation: id }).then(
+      (response) => response,
+      (failure) => ({ error: failure }),
+    );
+    await full.close();
+    expect([error !== null, await wordsIn(id)]).toEqual([true, []]);
   });
 
   it('[S-17] never loses or mixes the items of turns that run at once', async () => {

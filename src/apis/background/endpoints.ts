@@ -7,20 +7,16 @@ import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { beginTurn, type Lifetime } from '../../engine/turn/lifetime.ts';
 import { notify } from '../../ports/hooks.ts';
-import { fromStore, isRunning, type ResponseStore, type StoredResponse } from '../../ports/store.ts';
+import { fromStore, type ResponseStore, type StoredResponse } from '../../ports/store.ts';
 import type { WantedHeartbeat } from '../../ports/turn-context.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
-import { responseError } from '../../protocol/responses/response-error.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { requestHeartbeat } from '../endpoint/prepare.ts';
 import type { BackgroundRuns } from './background-runs.ts';
 import type { Followers } from './followers.ts';
 import type { BackgroundTurn, Run, RunSettings } from './run.ts';
-
-/** A run of a crashed node counts as over this many milliseconds after its time limit. */
-const GRACE_MS = 60_000;
 
 /** A router's background responses, and the clients that follow them. */
 interface BackgroundParts {
@@ -222,13 +218,4 @@ export async function cancelResponse(
   // Also where an earlier request has ended it, which may have failed here.
   if (now?.resource.status === 'cancelled') await background.endEvents(now);
   return now;
-}
-
-/**
- * The response as the client is shown it: one whose node is gone has failed, since no run can take longer than this.
- */
-export function failLostRun(stored: StoredResponse, durationMs: number): StoredResponse {
-  if (!isRunning(stored) || Date.now() < stored.createdAt + durationMs + GRACE_MS) return stored;
-  const error = responseError({ code: 'server_error', message: 'The server that made this response is gone.' });
-  return { ...stored, resource: { ...stored.resource, status: 'failed', error } };
 }

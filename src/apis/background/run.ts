@@ -1,5 +1,6 @@
 /** One response that outlives its request. */
 
+import { withdrawTurn } from '../../engine/history/conversation.ts';
 import { storeTurnEnd, TurnOverruled } from '../../engine/history/keep-turn.ts';
 import { type EndpointRequest, hasLeft } from '../../engine/request/endpoint-request.ts';
 import type { StoreWriteSettings } from '../../engine/request/keep.ts';
@@ -263,11 +264,14 @@ export class BackgroundRun implements Run {
     notify(this.settings.hooks, 'onError', toApiError(error), this.parts.prepared.info);
   }
 
-  private storeEnd(end: TurnEnd): Promise<void> {
+  private async storeEnd(end: TurnEnd): Promise<void> {
     const { prepared, keeper } = this.parts;
+    const { stored, storedStart, info } = prepared;
     const onStoreError = keeper.continuesElsewhere ? 'fail' : 'continue';
-    const ended = { resource: endedFields(prepared.storedStart, end), output: end.output };
-    return storeTurnEnd(prepared.stored, ended, { ...this.settings, onStoreError }, prepared.info);
+    const ended = { resource: endedFields(storedStart, end), output: end.output };
+    await storeTurnEnd(stored, ended, { ...this.settings, onStoreError }, info);
+    // An end that could not be stored may have added its items to the conversation.
+    await withdrawTurn(this.settings.store, { ...stored, resource: storedStart }).catch((error) => this.report(error));
   }
 
   /** Where it was ended elsewhere in the meantime, or will be, it ends here without an error event. */

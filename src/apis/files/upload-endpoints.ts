@@ -29,6 +29,11 @@ export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): reado
   const completing = new Set<string>();
   const on = (handler: Handler) => notForAnthropic(endpointFor(handler, settings), settings);
 
+  function refuseWhileCompleting({ id }: { readonly id: string }): void {
+    if (!completing.has(id)) return;
+    throw new ApiError('invalid_value', `Upload ${quoteId(id)} is being completed.`, { param: 'upload_id' });
+  }
+
   async function create({ scope, body }: EndpointRequest): Promise<JsonReply> {
     requireTenant(scope, 'An upload', null);
     return jsonReply(uploadResource(await uploads.create(scope, uploadBody(body, fileLimits)), 'pending'));
@@ -63,9 +68,7 @@ export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): reado
     const before = await uploads.findFile(upload);
     // A client that has not seen its answer asks again.
     if (before) return jsonReply(uploadResource(upload, 'completed', before));
-    if (completing.has(upload.id)) {
-      throw new ApiError('invalid_value', `Upload ${quoteId(upload.id)} is being completed.`, { param: 'upload_id' });
-    }
+    refuseWhileCompleting(upload);
     const slot = slots.begin(request);
     completing.add(upload.id);
     try {
@@ -82,6 +85,7 @@ export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): reado
     if (await uploads.findFile(upload)) {
       throw new ApiError('invalid_value', `Upload ${quoteId(upload.id)} is completed.`, { param: 'upload_id' });
     }
+    refuseWhileCompleting(upload);
     await uploads.remove(upload);
     return jsonReply(uploadResource(upload, 'cancelled'));
   }

@@ -18,11 +18,12 @@ import type { Item } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { writtenKind } from '../../protocol/tool-calls/kinds.ts';
+import { failLostRun } from './keep-turn.ts';
 import { loadChain } from './load-chain.ts';
 import { findRepeatedId } from './repeated-ids.ts';
 
 /** Maximum history of one request. */
-type HistoryLimits = Pick<Limits, 'historyTurns' | 'historyBytes'>;
+type HistoryLimits = Pick<Limits, 'historyTurns' | 'historyBytes' | 'durationMs'>;
 
 /** A request's past. */
 export interface History {
@@ -51,7 +52,7 @@ async function loadTurns(
   store: ResponseStore,
   scope: string,
   previousId: string,
-  { historyTurns, historyBytes }: HistoryLimits,
+  { historyTurns, historyBytes, durationMs }: HistoryLimits,
 ): Promise<History> {
   const param = 'previous_response_id';
   const refusal = (why: string) =>
@@ -61,7 +62,8 @@ async function loadTurns(
   const key = { scope, id: previousId };
   const load = () => loadChain(store, key, historyTurns + 1, historyBytes);
   const chain = await fromStore(() => load().catch(bytesRefusal(historyBytes, param)));
-  const [previous] = chain;
+  const [newest] = chain;
+  const previous = newest && failLostRun(newest, durationMs);
   if (!previous || isUnstored(previous)) throw refusal('not found');
   const repeated = findRepeatedId(chain);
   if (repeated !== undefined) {

@@ -17,6 +17,7 @@ import {
 import { ApiError } from '../../protocol/errors.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { JsonObject } from '../../protocol/record.ts';
+import { responseError } from '../../protocol/responses/response-error.ts';
 import { runStoreWrite, type StoreWriteSettings, storeRecord } from '../request/keep.ts';
 import { appendItems } from './conversation.ts';
 
@@ -140,6 +141,18 @@ export function withExpiry(response: StoredResponse): StoredResponse {
 export function withLatestExpiry(response: StoredResponse, durationMs: number): StoredResponse {
   if (!isUnstored(response)) return response;
   return { ...response, expiresAt: response.createdAt + durationMs + UNSTORED_MS };
+}
+
+/** A run of a crashed node counts as over this many milliseconds after its time limit. */
+const GRACE_MS = 60_000;
+
+/**
+ * The response as the client is shown it: one whose node is gone has failed, since no run can take longer than this.
+ */
+export function failLostRun(stored: StoredResponse, durationMs: number): StoredResponse {
+  if (!isRunning(stored) || Date.now() < stored.createdAt + durationMs + GRACE_MS) return stored;
+  const error = responseError({ code: 'server_error', message: 'The server that made this response is gone.' });
+  return { ...stored, resource: { ...stored.resource, status: 'failed', error } };
 }
 
 /** The items that a turn adds to its conversation. */

@@ -179,15 +179,24 @@ class Deliverer implements BackgroundWorker {
     signal.throwIfAborted();
     await this.note(scope, delivery);
     const isOver = delivery.outcome !== 'failed';
-    const changed = await changeOutbox(store, key, (now) => {
+    const edit = (now: Outbox) => {
       // Another process has delivered it meanwhile.
       if (now.job !== outbox.job) return undefined;
       const job = now.job + 1;
       return isOver
         ? { ...now, job, next: now.next + 1, failures: 0, dueAt: 0 }
         : { ...now, job, failures: now.failures + 1, dueAt: delivery.nextAt ?? 0 };
-    });
-    return this.goOn(key, changed);
+    };
+    // A store that is full can be read: without this outcome the event would be sent again, each second.
+    for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PUBLISH_MS)) {
+      try {
+        return await this.goOn(key, await changeOutbox(store, key, edit));
+      } catch (error) {
+        if (signal.aborted) throw error;
+        this.report(error);
+        await pause(pauseMs, undefined, { signal, ref: false });
+      }
+    }
   }
 
   /** Hands in the next attempt, or the next event. */

@@ -11,6 +11,9 @@ interface FoundFile {
   readonly file: StoredFile;
 }
 
+/** More than one upload adds; each takes its pieces with it. */
+const FILES_PER_SWEEP = 4;
+
 /** The statements on the tables of files; the caller provides times and transactions. */
 export class FileRows {
   private readonly sql: ReturnType<typeof fileRowStatements>;
@@ -79,7 +82,7 @@ export class FileRows {
     await this.rows(this.sql.remove, number);
   }
 
-  /** Removes expired files, and uploads that have received no data since `staleBefore`. */
+  /** Removes some of the expired files, and of the uploads that have received no data since `staleBefore`. */
   async sweep(now: number, staleBefore: number): Promise<void> {
     await this.rows(this.sql.sweep, now, staleBefore);
   }
@@ -121,6 +124,10 @@ function fileRowStatements({ files, filePieces }: PostgresTables) {
       SELECT count(*) AS files, coalesce(sum(bytes), 0) AS bytes FROM ${files} WHERE scope = $1 AND ${isThere('$2')}`,
     delete: `DELETE FROM ${files} WHERE scope = $1 AND id = $2 AND ${isThere('$3')} RETURNING number`,
     remove: `DELETE FROM ${files} WHERE number = $1`,
-    sweep: `DELETE FROM ${files} WHERE expires_at <= $1 OR (state = 'open' AND touched_at <= $2)`,
+    // Not all at once, which could take longer than a statement may; concurrent sweeps do not wait for each other.
+    sweep: `
+      DELETE FROM ${files} WHERE number IN (
+        SELECT number FROM ${files} WHERE expires_at <= $1 OR (state = 'open' AND touched_at <= $2)
+        LIMIT ${FILES_PER_SWEEP} FOR UPDATE SKIP LOCKED)`,
   };
 }

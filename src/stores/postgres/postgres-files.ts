@@ -78,7 +78,8 @@ class PostgresFiles implements FileStore {
 
   async put(upload: FileUpload): Promise<StoredFile> {
     const rows = await this.rows();
-    await rows.sweep(this.now(), this.now() - this.staleMs);
+    // What cannot be removed now waits for the next upload.
+    await rows.sweep(this.now(), this.now() - this.staleMs).catch(() => {});
     const number = await rows.begin(upload, this.now());
     try {
       const bytes = await writePieces(upload.content, (place, piece) =>

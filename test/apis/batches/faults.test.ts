@@ -2,7 +2,9 @@
 
 import type OpenAI from 'openai';
 import { answerLine, retryPauseMs } from '../../../src/apis/batches/lines/answer-line.ts';
-import { functionTools } from '../../../src/index.ts';
+import { type FileStore, memoryFiles } from '../../../src/files.ts';
+import { functionTools, memoryStore, type ResponseStore } from '../../../src/index.ts';
+import type { EventLog } from '../../../src/ports/background/event-log.ts';
 import { chatChunk, chatCompletion, toolCallStream } from '../../../src/testing/index.ts';
 import { entry, fakeRemote, URL_A } from '../../engine/tools/remote-support.ts';
 import { deferred } from '../../engine/tools/support.ts';
@@ -10,6 +12,21 @@ import { type BatchesApp, create, ended, line, results, startBatchesApp, until, 
 
 let app: BatchesApp | undefined;
 afterEach(() => app?.close());
+
+/** A store whose logs take no event until the outage is over. */
+function unwritableLogs() {
+  const store = memoryStore();
+  const { events } = store;
+  const refused = deferred();
+  const down = { isOver: false, hasRefused: refused.promise };
+  const append: EventLog['append'] = (key, more) => {
+    if (down.isOver || more.events.length === 0) return events.append(key, more);
+    refused.resolve();
+    throw new Error('The store takes nothing.');
+  };
+  const unwritable: ResponseStore = { ...store, events: { ...events, append } };
+  return { store: unwritable, down };
+}
 
 /** The faults of a batch of these lines. */
 async function faultsOf(lines: readonly string[], client: OpenAI): Promise<readonly unknown[]> {
@@ -253,6 +270,76 @@ describe('a batch', () => {
     const over = await ended(client, batch);
     expect([over.request_counts?.total, over.error_file_id]).toEqual([2100, expect.any(String)]);
     expect(app.errors).toEqual([]);
+  });
+
+  it('[E-10] whose input is gone fails, also where the store could not note that at once', async () => {
+    const store = memoryStore();
+    const { events } = store;
+    let fails = 0;
+    const append: EventLog['append'] = (key, more) => {
+      if (more.endsUntil !== undefined) fails += 1;
+      return events.append(key, more);
+    };
+    const replace: ResponseStore['replace'] = (record, version) => {
+      if (fails !== 1) return store.replace(record, version);
+      fails += 1;
+      throw new Error('The connection was lost.');
+    };
+    const files = memoryFiles();
+    // The first reading is that of the validation.
+    let reads = 0;
+    const read: FileStore['read'] = (key, range) => {
+      reads += 1;
+      return reads === 1 ? files.read(key, range) : undefined;
+    };
+    const own = Object.assign(Object.create(files), { read });
+    app = await startBatchesApp({ store: { ...store, events: { ...events, append }, replace }, files: own });
+    const client = app.client();
+    const { status, errors } = await ended(client, await create(client, [line('a')]));
+    expect([fails, status, errors?.data?.length]).toEqual([2, 'failed', 1]);
+  });
+
+  it('[E-10] is given back when its server is drained, though the store takes no results, and goes on later', async () => {
+    const { store, down } = unwritableLogs();
+    const [files, batches] = [memoryFiles(), { secret: 'a key of sixteen bytes' }];
+    const first = await startBatchesApp({ store, files, batches });
+    first.model.reply({ body: chatCompletion('Yes.') });
+    const batch = await create(first.client(), [line('a')]);
+    await down.hasRefused;
+    await first.close();
+    down.isOver = true;
+    app = await startBatchesApp({ store, files, batches });
+    app.model.reply({ body: chatCompletion('Yes.') });
+    const over = await ended(app.client(), batch);
+    expect([over.status, over.request_counts]).toEqual(['completed', { total: 1, completed: 1, failed: 0 }]);
+  });
+
+  it('[E-10] expires at the end of its window, though the store has taken no results', async () => {
+    const { store } = unwritableLogs();
+    app = await startBatchesApp({ store, batches: { quota: { windowMs: 2000 } } });
+    app.model.reply({ body: chatCompletion('Yes.') });
+    const client = app.client();
+    const over = await ended(client, await create(client, [line('a')]));
+    const [failed] = await results(client, over.error_file_id);
+    expect([over.status, over.output_file_id, over.request_counts, failed?.error.code]).toEqual([
+      ...['expired', null, { total: 1, completed: 0, failed: 0 }, 'batch_expired'],
+    ]);
+  });
+
+  it('[E-10] whose server has another secret after its restart fails, with what was answered before', async () => {
+    const [store, files] = [memoryStore(), memoryFiles()];
+    const first = await startBatchesApp({ store, files, batches: { secret: 'a key of sixteen bytes' } });
+    first.model.reply({ body: chatCompletion('Yes.') }, { hang: true });
+    const batch = await create(first.client(), [line('a'), line('b')]);
+    await until(first.client(), batch.id, ({ request_counts: counts }) => counts?.completed === 1);
+    await first.close();
+    app = await startBatchesApp({ store, files, batches: { secret: 'other key of sixteen bytes' } });
+    const over = await ended(app.client(), batch);
+    const found = await results(app.client(), over.output_file_id);
+    expect([over.status, over.errors?.data?.map(({ code }) => code), found.length]).toEqual([
+      ...['failed', ['server_error'], 1],
+    ]);
+    expect([app.model.requests, app.errors.every((error) => error.includes('secret'))]).toEqual([[], true]);
   });
 
   it('[E-10] keeps its results for as long as its request wants', async () => {

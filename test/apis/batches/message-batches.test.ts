@@ -1,4 +1,5 @@
 /** Anthropic's message batches over HTTP; its SDK is in test/clients. */
+import { type FileStore, memoryFiles } from '../../../src/files.ts';
 import { functionTools } from '../../../src/index.ts';
 import { defaultScope } from '../../../src/ports/scope.ts';
 import { chatCompletion, toolCallStream } from '../../../src/testing/index.ts';
@@ -95,6 +96,22 @@ describe('a batch of messages', () => {
     expect([await app.files.usage(defaultScope(new Headers({ 'x-api-key': 'alice' })))]).toEqual([
       { files: 0, bytes: 0 },
     ]);
+  });
+
+  it('[E-10] leaves no file for longer than the batch is kept, whatever becomes of its deletion', async () => {
+    const files = memoryFiles();
+    const expiries: (number | undefined)[] = [];
+    const put: FileStore['put'] = async (upload) => {
+      const stored = await files.put(upload);
+      expiries.push(stored.expiresAt);
+      return stored;
+    };
+    app = await startBatchesApp({ files: Object.assign(Object.create(files), { put }) });
+    const { json } = await send('', { requests: [order('a')] });
+    const { expires_at: windowEnd } = await ended(json.id);
+    const keptMs = 30 * 24 * 60 * 60_000;
+    const spans = expiries.map((at) => Math.round((Number(at) - Date.parse(windowEnd) - keptMs) / 60_000));
+    expect(spans).toEqual([0, 0]);
   });
 
   it('[E-10] may have a model for each request, and fields of which only the API of messages judges', async () => {

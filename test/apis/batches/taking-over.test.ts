@@ -179,6 +179,25 @@ describe('a batch', () => {
     expect([...asked().values()].every((count) => count === 1)).toBe(true);
   });
 
+  it('[E-10] whose job the engine has lost goes on when its owner asks for it later', async () => {
+    const queue = new SharedQueue();
+    const engine = queue.engine();
+    const lost = jest.spyOn(engine, 'submit').mockResolvedValueOnce();
+    answerOnly(Number.POSITIVE_INFINITY);
+    const app = await start(engine, sharedStore());
+    const batch = await create(app.client(), [line('l0')]);
+    const { status } = await app.client().batches.retrieve(batch.id);
+    const submitted = lost.mock.calls.length;
+    const passed = jest
+      .spyOn(Date, 'now')
+      .mockImplementation(() => performance.timeOrigin + performance.now() + 120_000);
+    try {
+      expect([status, submitted, (await ended(app.client(), batch)).status]).toEqual(['validating', 1, 'completed']);
+    } finally {
+      passed.mockRestore();
+    }
+  });
+
   it('[E-10] of a process without a shared engine goes on where the store’s answer to a result was lost', async () => {
     const store = memoryStore();
     const { events } = store;

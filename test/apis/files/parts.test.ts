@@ -146,6 +146,32 @@ describe('parts of a file', () => {
     ]);
   });
 
+  it('[E-08] cannot be cancelled while they become a file, which is then there', async () => {
+    const files = memoryFiles();
+    let open = () => {};
+    const opened = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    let begin = () => {};
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    const put: FileStore['put'] = async (upload) => {
+      const isWhole = upload.details().purpose === 'user_data';
+      if (isWhole) begin();
+      if (isWhole) await opened;
+      return files.put(upload);
+    };
+    await start({ files: Object.assign(Object.create(files), { put }) });
+    const id = await pending(5);
+    const completed = client.uploads.complete(id, { part_ids: [await part(id, 'Hello')] });
+    await begun;
+    const cancelled = await refusal(client.uploads.cancel(id));
+    open();
+    const { status } = await completed;
+    expect([cancelled, status, await listed()]).toEqual([[400, 'upload_id'], 'completed', ['long.txt']]);
+  });
+
   it('[E-08] are no other tenant’s, and no file', async () => {
     await start();
     const id = await pending(3);

@@ -71,6 +71,28 @@ describePostgres('postgresFiles', () => {
     await own.end();
   });
 
+  it('[X-14] removes some of many expired files with each upload, and fails none that it cannot remove', async () => {
+    let added = 0;
+    const tablePrefix = freshPrefix();
+    const refused: string[] = [];
+    const query: Pool['query'] = (async (text: string, values: unknown[]) => {
+      if (!/^\s*DELETE/.test(text) || refused.length > 0) return pool.query(text, values);
+      refused.push(text);
+      throw new Error('canceling statement due to statement timeout');
+    }) as never;
+    const own = { query, connect: () => pool.connect() };
+    const files = postgresFiles({ pool: own as never, tablePrefix, now: () => Date.now() + added });
+    await putFile(files, bytes(10));
+    for (let file = 0; file < 20; file += 1) await putFile(files, bytes(10), { expiresAt: Date.now() + 60_000 });
+    added = HOUR_MS;
+    const left: number[] = [];
+    for (let file = 0; file < 6; file += 1) {
+      await putFile(files, bytes(10));
+      left.push(await numberIn(`SELECT count(*) FROM ${tablePrefix}files WHERE expires_at IS NOT NULL`));
+    }
+    expect([refused.length, left]).toEqual([1, [16, 12, 8, 4, 0, 0]]);
+  });
+
   it('[X-14] removes what a crash has left over, and fails what goes on after all', async () => {
     let added = 0;
     const tablePrefix = freshPrefix();

@@ -138,6 +138,34 @@ describe('a webhook', () => {
     expect(receiver.events.map(({ event }) => event.data.id)).toEqual(['resp_0', 'resp_bob']);
   });
 
+  it('[E-11] that has arrived is not sent again and again while the store can be read but not written', async () => {
+    const store = memoryStore();
+    let isFull = false;
+    const written = <Result>(write: () => Result): Result => {
+      if (isFull) throw new Error('OOM command not allowed when used memory > maxmemory.');
+      return write();
+    };
+    const world = await startWebhooks(receiver, {
+      store: {
+        ...store,
+        put: (record) => written(() => store.put(record)),
+        replace: (record, version) => written(() => store.replace(record, version)),
+      },
+    });
+    webhooks = world.webhooks;
+    receiver.answer = () => {
+      isFull = world.errors.length === 0;
+      return { status: 200 };
+    };
+    await webhooks.publish(EVENT);
+    // One of them is that of the list of the last deliveries.
+    await until(() => world.errors.length >= 3);
+    isFull = false;
+    await webhooks.publish({ ...EVENT, type: 'response.failed' });
+    await until(() => receiver.events.some(({ event }) => event.type === 'response.failed'));
+    expect(receiver.events.map(({ event }) => event.type)).toEqual(['response.completed', 'response.failed']);
+  });
+
   it('[E-11] that is published again is not sent again, and one that is not wanted is not sent', async () => {
     const world = await startWebhooks(receiver, {}, ['response.completed']);
     webhooks = world.webhooks;

@@ -41,7 +41,11 @@ export class MessageBatchEndpoints {
     const orders = readMessageOrders(body, settings.limits, settings.batchLimits.lines);
     const key = { scope, id: newObjectId('msgbatch') };
     const input = { scope, id: newObjectId('file') };
-    const details = () => ({ filename: `${key.id}_input.jsonl`, purpose: 'batch', contentType: 'application/jsonl' });
+    const expiresAt = Date.now() + settings.batchLimits.windowMs;
+    const details = () => ({
+      ...{ filename: `${key.id}_input.jsonl`, purpose: 'batch', contentType: 'application/jsonl' },
+      expiresAt: expiresAt + settings.batchLimits.keptMs,
+    });
     await fromFiles(() =>
       settings.files.put({
         ...input,
@@ -55,7 +59,7 @@ export class MessageBatchEndpoints {
       kind: 'msgbatch',
       endpoint: MESSAGES_ENDPOINT,
       inputFileId: input.id,
-      expiresAt: Date.now() + settings.batchLimits.windowMs,
+      expiresAt,
       metadata: null,
       headers: sealedHeaders(headers, key, settings.sealer),
       total: orders.length,

@@ -111,11 +111,12 @@ export class BatchRunner implements BackgroundWorker {
       if (!ended) await submit(`${id}.${place}`);
   }
 
-  /** Goes on with a batch whose process is gone, where the engine does not. Throws `store_error`. */
+  /** Goes on with a batch whose process is gone, where the engine does not, or whose job the engine has lost. Throws `store_error`. */
   async revive(batch: Batch): Promise<void> {
-    if (this.settings.engine.takesOver || hasEnded(batch) || this.isDraining) return;
+    if (hasEnded(batch) || this.isDraining) return;
     const { lease } = batch.state;
-    if (lease?.owner !== this.owner && Number(lease?.until ?? 0) <= Date.now()) await this.advance(batch);
+    const isFree = lease?.owner !== this.owner && Number(lease?.until ?? 0) <= Date.now();
+    if (this.settings.engine.takesOver ? mayBeLost(batch) : isFree) await this.advance(batch);
   }
 
   /** Has those who work on the batch here look at it at once, since it was changed. */
@@ -305,6 +306,12 @@ export class BatchRunner implements BackgroundWorker {
   private async deleteFiles({ scope }: Batch, ids: readonly string[]): Promise<void> {
     for (const id of ids) await fromFiles(() => this.settings.files.delete({ scope, id }));
   }
+}
+
+/** Whether nothing has happened for as long as nothing need to: its process may have been killed before the engine had its job. */
+function mayBeLost({ createdAt, state: { status, times, expiresAt } }: Batch): boolean {
+  const since = status === 'in_progress' ? expiresAt : Math.max(createdAt, ...Object.values(times));
+  return Date.now() > since + LEASE_MS;
 }
 
 const TOO_LATE: BatchFault = {

@@ -16,6 +16,8 @@ interface OwnLog {
   readonly onError: (error: unknown) => void;
   /** Called once the log belongs to another process. */
   readonly onLost: () => void;
+  /** Aborted when the part stops here: what cannot be kept by then is given up. */
+  readonly signal: AbortSignal;
 }
 
 const RETRY_MS = 1000;
@@ -33,20 +35,20 @@ export class PartLog {
     this.next = own.next;
   }
 
-  /** Resolves once the event is kept, or the log is lost. */
+  /** Resolves once the event is kept, or the log is lost. Rejects if it was given up, as do all calls from then on. */
   async append(event: string): Promise<void> {
     this.pending.push(event);
     this.writing ??= this.writeAll();
     await this.writing;
   }
 
-  /** Ends the log after its last event; false if it is lost. */
+  /** Ends the log after its last event; false if it is lost. Rejects likewise. */
   async end(until: number): Promise<boolean> {
     await this.writing;
     return !this.isLost && this.write([], until);
   }
 
-  /** Keeps the progress without a result; false if the log is lost. */
+  /** Keeps the progress without a result; false if the log is lost. Rejects likewise. */
   keepState(): Promise<boolean> {
     return this.write([], undefined);
   }
@@ -58,7 +60,7 @@ export class PartLog {
   }
 
   private async write(events: readonly string[], endsUntil: number | undefined): Promise<boolean> {
-    const { log, key, epoch, state, onError, onLost } = this.own;
+    const { log, key, epoch, state, onError, onLost, signal } = this.own;
     const append = { epoch, from: this.next, events, state: state(), endsUntil };
     for (;;) {
       try {
@@ -69,7 +71,9 @@ export class PartLog {
         break;
       } catch (error) {
         onError(error);
-        await pause(RETRY_MS, undefined, { ref: false });
+        // A server that shuts down must not wait for a store that is down.
+        if (signal.aborted) throw error;
+        await pause(RETRY_MS, undefined, { signal, ref: false }).catch(() => {});
       }
     }
     if (this.isLost) onLost();

@@ -61,6 +61,13 @@ const GONE: BatchFault = {
   line: null,
 };
 
+const SEALED: BatchFault = {
+  code: 'server_error',
+  message: 'The server was restarted with another secret before all of the requests were answered.',
+  param: null,
+  line: null,
+};
+
 /** The run of one part in this process. */
 export class PartRun {
   private readonly setup: PartSetup;
@@ -75,7 +82,7 @@ export class PartRun {
 
   /** Resolves with `ended` once nothing more is answered in the part, with `released` if another process is to continue it. */
   async run(): Promise<'ended' | 'released'> {
-    const { batch, index, records, stop, onError } = this.setup;
+    const { batch, index, part, records, stop, onError } = this.setup;
     const key = partLogKey(batch, index);
     const { log } = records;
     const [head] = await fromStore(() => log.heads([key]));
@@ -84,17 +91,37 @@ export class PartRun {
     const claimed = await fromStore(() => log.claim(key, epoch));
     if (!claimed) return 'released';
     this.progress = PartProgress.parse(claimed.state);
-    if (claimed.ended) return this.end(this.progress.counts);
+    if (claimed.ended) {
+      // Whoever has ended the log could not note in the batch why lines were left.
+      const { completed, failed } = this.progress.counts;
+      const isWhole = completed + failed >= part.lines;
+      return this.end(this.progress.counts, isWhole || stop.why ? undefined : LOST);
+    }
     this.progress.starts += 1;
     const state = () => this.progress.toString();
     const onLost = () => stop.abort('released');
-    const partLog = new PartLog({ log, key, epoch, next: claimed.next, state, onError, onLost });
+    const { signal } = stop;
+    const partLog = new PartLog({ log, key, epoch, next: claimed.next, state, onError, onLost, signal });
     if (!(await partLog.keepState())) return 'released';
-    const lines = await partLines(this.setup);
+    const isSealed = this.isSealed();
+    const lines = isSealed ? undefined : await partLines(this.setup);
     if (lines) await this.answerAll(lines, partLog);
     if (stop.why === 'released') return 'released';
     if (!(await partLog.end(batch.state.expiresAt + GRACE_MS))) return 'released';
-    return this.end(this.progress.counts, lines ? undefined : GONE);
+    return this.end(this.progress.counts, lines ? undefined : isSealed ? SEALED : GONE);
+  }
+
+  /** Whether no line can be sent any more. Throws where another process may have the secret with which one could. */
+  private isSealed(): boolean {
+    const { batch, settings, onError } = this.setup;
+    try {
+      lineHeaders(batch, '', settings.sealer);
+      return false;
+    } catch (error) {
+      if (settings.engine.takesOver) throw error;
+      onError(error);
+      return true;
+    }
   }
 
   private async answerAll(lines: readonly InputLine[], log: PartLog): Promise<void> {

@@ -1,5 +1,5 @@
 /** Writes the results of a batch into files, from the logs of its parts: no more than a page of them is in memory. */
-import { type FileStore, fromFiles } from '../../../ports/files/file-store.ts';
+import { fromFiles } from '../../../ports/files/file-store.ts';
 import { fromStore } from '../../../ports/store.ts';
 import { type Batch, endedCounts, partLogKey } from '../batch.ts';
 import type { BatchRecords } from '../batch-records.ts';
@@ -28,7 +28,7 @@ export async function writeResults(
   const { state } = batch;
   const { completed } = endedCounts(state);
   const write = (id: string, wantsOutput: boolean) =>
-    putFile(settings.files, batch, id, wantsOutput, readResults(batch, wantsOutput, records, settings));
+    putFile(settings, batch, id, wantsOutput, readResults(batch, wantsOutput, records, settings));
   if (state.kind === 'msgbatch') {
     if (state.total === 0) return {};
     await write(outputId, true);
@@ -44,15 +44,18 @@ export async function writeResults(
 }
 
 async function putFile(
-  files: FileStore,
-  { scope, id: batchId, state: { kind, outputSeconds } }: Batch,
+  { files, batchLimits }: Pick<BatchesSettings, 'files' | 'batchLimits'>,
+  { scope, id: batchId, state }: Batch,
   id: string,
   isOutput: boolean,
   lines: AsyncIterable<string>,
 ): Promise<void> {
   const createdAt = Date.now();
+  const { kind, outputSeconds } = state;
   const name = kind === 'msgbatch' ? 'results' : isOutput ? 'output' : 'error';
-  const expiry = outputSeconds === undefined ? {} : { expiresAt: createdAt + outputSeconds * 1000 };
+  const seconds = outputSeconds === undefined ? {} : { expiresAt: createdAt + outputSeconds * 1000 };
+  // Clients of Anthropic's do not know of the file: nobody would delete it once the batch has expired.
+  const expiry = kind === 'msgbatch' ? { expiresAt: state.expiresAt + batchLimits.keptMs } : seconds;
   const details = () => ({
     filename: `${batchId}_${name}.jsonl`,
     purpose: 'batch_output',

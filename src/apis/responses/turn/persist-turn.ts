@@ -60,9 +60,9 @@ export function turnPersister(
       // The answer is paid for, and its client may retrieve it and go on from it.
       if (!(await extendConversation(settings, extension, about))) note?.(CONVERSATION_GONE);
     }
-    if (withApprovals) await storePendingCalls(end.output, withApprovals, settings, { ...about, scope });
-    if (!isStored) return;
     try {
+      if (withApprovals) await storePendingCalls(end.output, withApprovals, settings, { ...about, scope });
+      if (!isStored) return;
       await storeResponse(turn, { resource: storedFields(storedStart, end), output: end.output }, settings, about);
     } catch (error) {
       if (error instanceof TurnOverruled && !error.isTakenOver) {
