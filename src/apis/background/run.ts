@@ -269,8 +269,8 @@ export class BackgroundRun implements Run {
     const { stored, storedStart, info } = prepared;
     const onStoreError = keeper.continuesElsewhere ? 'fail' : 'continue';
     const ended = { resource: endedFields(storedStart, end), output: end.output };
-    await storeTurnEnd(stored, ended, { ...this.settings, onStoreError }, info);
-    // An end that could not be stored may have added its items to the conversation.
+    if (!(await storeTurnEnd(stored, ended, { ...this.settings, onStoreError }, info))) return;
+    // An end that could not be stored before may have added its items to the conversation.
     await withdrawTurn(this.settings.store, { ...stored, resource: storedStart }).catch((error) => this.report(error));
   }
 

@@ -61,7 +61,8 @@ export async function keepResults(
     ...(extra ? { extra } : {}),
   }));
   const round: KeptRound = { type: TYPE, before, text, clients: clients.map(identity), calls };
-  const calling = { role: 'assistant', tool_calls: clients.map(callMessage) };
+  // With the names as the client has them, not as a model server takes them.
+  const calling = { role: 'assistant', tool_calls: clients.map(({ id, name }) => ({ id, function: { name } })) };
   const id = roundKeys([...messages, calling]).at(-1);
   if (id === undefined) return;
   const stored = { scope: about.scope, id, createdAt: Date.now(), input: [], output: [round], resource: {} };
@@ -120,17 +121,17 @@ export async function restoreResults(
  */
 function roundKeys(messages: readonly Message[]): readonly (string | undefined)[] {
   const said = createHash('sha256');
-  let isFirst = true;
+  let hasUserText = false;
   return messages.map((message) => {
     const text = message.role === 'user' ? contentText(message.content).replace(/\s/g, '') : '';
     if (text !== '') {
       said.update(`${text.length}:${text}`);
-      isFirst = false;
+      hasUserText = true;
     }
     const [call] = messageCalls(message);
     if (typeof call?.id !== 'string') return undefined;
     const name = isRecord(call.function) ? plainText(call.function.name) : '';
-    const isShared = isId(call.id) && !isFirst && !isUniqueCallId(call.id, name);
+    const isShared = isId(call.id) && hasUserText && !isUniqueCallId(call.id, name);
     return recordKey('chatRound', isShared ? `${call.id}_${said.copy().digest('hex')}` : call.id);
   });
 }

@@ -18,8 +18,8 @@ import {
   chatCallRules,
   countingUsage,
   isLegacy,
-  misspeltTools,
   prepareChatTools,
+  unknownNames,
   wantsUsage,
 } from './request/prepare-tools.ts';
 import { readUploads } from './request/read-uploads.ts';
@@ -60,7 +60,7 @@ export async function prepareChat(
   // The cast: the steps only added to the validated body.
   const whole = request.body as ChatBody;
 
-  const callRules = { ...chatCallRules(checked, toolset), deniedTools, isMisspelt: misspeltTools(whole, toolset) };
+  const callRules = { ...chatCallRules(checked, toolset), deniedTools, isUnknownName: unknownNames(whole, toolset) };
   const mayOffer = (name: string) => toolsAfterRefusals(OFFERS_ALLOWED_ONLY, [name], callRules, String).length > 0;
   const offered = settings.offeredTools === 'allowed' ? bodyWithTools(whole, mayOffer) : whole;
   const isCounted = toolset.size > 0 || settings.isMetered === true;

@@ -59,13 +59,14 @@ const PAUSES_MS = [250, 1000, 4000];
 /**
  * Replaces the response in progress by the finished turn, as `keepTurn` does. Throws `TurnOverruled` if it is no longer
  * in progress: another node or another request has ended it first. A turn with a version is ended only in that version.
+ * Resolves with whether it was stored, where the host goes on without.
  */
 export async function storeTurnEnd(
   turn: StoredTurn,
   ended: StoredEnd,
   settings: StoreWriteSettings,
   about: ReportInfo,
-): Promise<void> {
+): Promise<boolean> {
   const { store } = settings;
   const end = () => toStoredTurn(turn, ended);
   let ending: Ending | undefined;
@@ -87,6 +88,7 @@ export async function storeTurnEnd(
     about,
   );
   if (ending?.isEnded === false) throw new TurnOverruled(ending.now);
+  return ending !== undefined;
 }
 
 /** The outcome of an attempt to end a response. */

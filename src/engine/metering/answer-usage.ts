@@ -11,9 +11,7 @@ import { isRecord, type JsonObject } from '../../protocol/record.ts';
 /** Most chunks have no usage, or `null`, and no cost, and are not parsed. */
 const HAS_USAGE = /"usage": ?\{|"cost": ?["\d{]/;
 /** In JSON that is cut: the counts, and objects of them. */
-const USAGE = /"usage": ?\{(?:[^{}]|\{[^{}]*\})*\}/;
-/** Characters of the beginning that are searched for it: the pattern would exhaust the stack in some megabytes. */
-const USAGE_WITHIN = 16 * 1024;
+const USAGE = /"usage": ?\{(?:[^{}]|\{[^{}]*\})*\}/g;
 /** Marks events of the Responses API: only their deltas are counted, since other events repeat the text. */
 const IS_RESPONSES = /"type": ?"response\./;
 const DELTA = /"delta": ?"/g;
@@ -64,10 +62,13 @@ export class AnswerUsage {
     this.write(stringsAfter(IS_RESPONSES.test(data) ? DELTA : WRITTEN, data));
   }
 
-  /** Reads the beginning and the end of a whole answer that is too long to be kept: servers write the usage last, or first. */
+  /**
+   * Reads the beginning and the end of a whole answer that is too long to be kept. Servers write the usage behind what they repeat of the request,
+   * in which a client may have an object of that name.
+   */
   takeEnds(start: string, end: string): void {
     this.take(start, false);
-    const [usage] = USAGE.exec(end) ?? USAGE.exec(start.slice(0, USAGE_WITHIN)) ?? [];
+    const usage = end.match(USAGE)?.at(-1);
     if (usage !== undefined) this.take(`{${usage}}`, true);
   }
 

@@ -72,7 +72,8 @@ const RETRY_MS = 1000;
 /** Attempts to publish the end of a response, in a process whose engine would not try again: for about eight minutes. */
 const PUBLISH_TRIES = 16;
 const FIRST_PUBLISH_MS = 100;
-const MAX_PUBLISH_MS = 60_000;
+/** The longest pause between attempts to publish, and to store the outcome of a delivery. */
+const MAX_PAUSE_MS = 60_000;
 /** The endpoint has said that it is gone for good. */
 const GONE = 410;
 
@@ -188,7 +189,7 @@ class Deliverer implements BackgroundWorker {
         : { ...now, job, failures: now.failures + 1, dueAt: delivery.nextAt ?? 0 };
     };
     // A store that is full can be read: without this outcome the event would be sent again, each second.
-    for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PUBLISH_MS)) {
+    for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
       try {
         return await this.goOn(key, await changeOutbox(store, key, edit));
       } catch (error) {
@@ -297,7 +298,7 @@ function watched(engine: BackgroundEngine, store: ResponseStore, deliverer: Deli
       } catch (error) {
         deliverer.report(error);
       }
-      const pauseMs = Math.min(FIRST_PUBLISH_MS * 2 ** (tries - 1), MAX_PUBLISH_MS);
+      const pauseMs = Math.min(FIRST_PUBLISH_MS * 2 ** (tries - 1), MAX_PAUSE_MS);
       await pause(pauseMs, undefined, { signal, ref: false }).catch(() => {});
       // The next process finds the response ended, and publishes that.
       if (engine.takesOver) return 'released';

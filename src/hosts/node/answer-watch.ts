@@ -66,9 +66,13 @@ function watchWholeBody(reader: DataReader, limit: number, settle: AnswerWatch['
   return {
     whole: true,
     take(bytes) {
+      const room = limit - size;
       size += bytes.byteLength;
       if (size <= limit) pieces.push(bytes);
-      else if (reader.ends) end = Buffer.concat([...(end ? [end] : pieces), bytes]).subarray(-END_BYTES);
+      else if (reader.ends) {
+        end = Buffer.concat([...(end ? [end] : pieces), bytes]).subarray(-END_BYTES);
+        if (room > 0) pieces.push(bytes.subarray(0, room));
+      }
       return size > limit;
     },
     settle() {

@@ -126,8 +126,8 @@ function fileRowStatements({ files, filePieces }: PostgresTables) {
     remove: `DELETE FROM ${files} WHERE number = $1`,
     // Not all at once, which could take longer than a statement may; concurrent sweeps do not wait for each other.
     sweep: `
-      DELETE FROM ${files} WHERE number IN (
+      DELETE FROM ${files} WHERE number = ANY(ARRAY(
         SELECT number FROM ${files} WHERE expires_at <= $1 OR (state = 'open' AND touched_at <= $2)
-        LIMIT ${FILES_PER_SWEEP} FOR UPDATE SKIP LOCKED)`,
+        LIMIT ${FILES_PER_SWEEP} FOR UPDATE SKIP LOCKED))`,
   };
 }

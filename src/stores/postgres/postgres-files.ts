@@ -11,6 +11,7 @@ import {
   toStoredFile,
 } from '../../ports/files/file-store.ts';
 import { checkOptions, isFunction, milliseconds } from '../../ports/host/options-check.ts';
+import { warnOnce } from '../../ports/host/warner.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { readPieces, writePieces } from '../files/file-pieces.ts';
 import { HOUR_MS } from '../store-parts.ts';
@@ -79,7 +80,9 @@ class PostgresFiles implements FileStore {
   async put(upload: FileUpload): Promise<StoredFile> {
     const rows = await this.rows();
     // What cannot be removed now waits for the next upload.
-    await rows.sweep(this.now(), this.now() - this.staleMs).catch(() => {});
+    await rows.sweep(this.now(), this.now() - this.staleMs).catch((error) => {
+      warnOnce('postgresFiles: sweep', `postgresFiles: expired files cannot be removed: ${String(error)}`);
+    });
     const number = await rows.begin(upload, this.now());
     try {
       const bytes = await writePieces(upload.content, (place, piece) =>

@@ -1,4 +1,4 @@
-/** Reads from a server's refusal which field, keyword or limit it does not take, so that the request can do without. */
+/** Reads from a server's refusal which field, keyword, limit, thought or order of messages it does not take, so that the request can do without. */
 import type { JsonObject } from '../../protocol/record.ts';
 import { isRefused, plainWord, refusalText, refusedFields, wordsIn } from '../http/refusals/refused-fields.ts';
 import { thoughtsRefusedBy } from '../http/refusals/without-thoughts.ts';
@@ -15,7 +15,7 @@ import {
 interface Lesson {
   /** The settings with which the request is sent again. */
   readonly settings: Partial<RequestSettings>;
-  /** Whether they hold for other requests to this model, too: `accepted`, if the server takes what they add. */
+  /** Whether they hold for other requests to this model, too: `accepted`, if the server takes the second attempt. */
   readonly isLasting: boolean | 'accepted';
   /** What is different now, to end a sentence. */
   readonly change: string;
@@ -25,7 +25,7 @@ interface Lesson {
 
 /**
  * The lesson of a refusal with this status and answer, of a request with this body. Undefined where nothing may be left
- * out: what a request means, its messages, its tools, its choice of a tool and its format, is never changed.
+ * out: what a request means, its words, its tools, its choice of a tool and its format, is never changed.
  */
 export function readLesson(
   status: number,
@@ -104,29 +104,40 @@ const UNKNOWN_SIGNATURE = 'skip_thought_signature_validator';
 /** The order of messages that the template of a model, or its provider, insists on. */
 function orderLesson({ text }: Refusal): Lesson | undefined {
   const known = ORDERS.find(({ words }) => words.test(text));
-  return known && { settings: known.settings, isLasting: true, change: known.change };
+  // Only if the server takes it: a refusal may quote these words from one tenant's messages.
+  return known && { isLasting: 'accepted', ...known.lesson };
 }
 
-const ORDERS: readonly (Pick<Lesson, 'settings' | 'change'> & { readonly words: RegExp })[] = [
+const ORDERS: readonly {
+  readonly words: RegExp;
+  readonly lesson: Pick<Lesson, 'settings' | 'change'> & Partial<Lesson>;
+}[] = [
   {
     words: /system message must be|unexpected role 'system' after role/i,
-    settings: { systemMessages: 'merge' },
-    change: 'with one system message, at the beginning',
+    lesson: { settings: { systemMessages: 'merge' }, change: 'with one system message, at the beginning' },
   },
   {
     words: /roles must alternate/i,
-    settings: { systemMessages: 'merge', turns: 'alternate', afterToolResults: 'assistant' },
-    change: 'with messages of the user and the assistant in turn',
+    lesson: {
+      settings: { systemMessages: 'merge', turns: 'alternate', afterToolResults: 'assistant' },
+      change: 'with messages of the user and the assistant in turn',
+    },
   },
   {
     words: /unexpected role 'user' after role 'tool'/i,
-    settings: { afterToolResults: 'assistant' },
-    change: 'with a message of the assistant behind the results of tools',
+    lesson: {
+      settings: { afterToolResults: 'assistant' },
+      change: 'with a message of the assistant behind the results of tools',
+    },
   },
   {
-    words: /must end with a user message|assistant (?:message |response )?prefill|expected last role user/i,
-    settings: { lastMessage: 'user' },
-    change: 'with a message of the user at its end',
+    words: /must end with a user message|assistant message prefill|expected last role user/i,
+    lesson: { settings: { lastMessage: 'user' }, change: 'with a message of the user at its end' },
+  },
+  {
+    // llama.cpp, of a request whose model thinks.
+    words: /assistant response prefill/i,
+    lesson: { settings: { lastMessage: 'user' }, change: 'with a message of the user at its end', isLasting: false },
   },
 ];
 

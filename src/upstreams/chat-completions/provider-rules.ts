@@ -179,7 +179,7 @@ export function adaptMessages(messages: readonly ChatMessage[], settings: Reques
     ? messages.map((message) => withShortNames(message, maxToolName))
     : messages;
   const answered = afterToolResults === 'assistant' ? named.flatMap(withAnswer) : named;
-  const ordered = turns === 'alternate' ? inTurn(answered) : answered;
+  const ordered = turns === 'alternate' ? mergeNeighbours(answered) : answered;
   const last = ordered.at(-1);
   if (lastMessage === 'any' || last?.role !== 'assistant') return ordered;
   if (lastMessage === 'prefix') return [...ordered.slice(0, -1), { ...last, prefix: true }];
@@ -193,7 +193,7 @@ function withAnswer(message: ChatMessage, index: number, messages: readonly Chat
 }
 
 /** Neighbours of one speaker as one message; calls and their results stay. */
-function inTurn(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+function mergeNeighbours(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const turns: ChatMessage[][] = [];
   let last: ChatMessage | undefined;
   for (const message of messages) {

@@ -326,6 +326,19 @@ describe('a batch', () => {
     ]);
   });
 
+  it('[E-10] is cancelled and not failed, though its server has another secret after its restart', async () => {
+    const [store, files] = [memoryStore(), memoryFiles()];
+    const first = await startBatchesApp({ store, files, batches: { secret: 'a key of sixteen bytes' } });
+    first.model.reply({ body: chatCompletion('Yes.') }, { hang: true });
+    const { id } = await create(first.client(), [line('a'), line('b')]);
+    await until(first.client(), id, ({ request_counts: counts }) => counts?.completed === 1);
+    await first.close();
+    app = await startBatchesApp({ store, files, batches: { secret: 'other key of sixteen bytes' } });
+    await app.client().batches.cancel(id);
+    const over = await ended(app.client(), await app.client().batches.retrieve(id));
+    expect([over.status, over.errors?.data ?? [], over.request_counts?.completed]).toEqual(['cancelled', [], 1]);
+  });
+
   it('[E-10] whose server has another secret after its restart fails, with what was answered before', async () => {
     const [store, files] = [memoryStore(), memoryFiles()];
     const first = await startBatchesApp({ store, files, batches: { secret: 'a key of sixteen bytes' } });

@@ -177,20 +177,24 @@ it.each([
   ['call_0', [{ role: 'user', content: 'Hello' }], false],
   ['functions.theirs:0', [{ role: 'user', content: 'Hello' }], false],
   ['call_theirs', [{ role: 'user', content: 'Hello' }], false],
+  ['functions.search.documents:0', [question('Hi, ', 'you')], true, 'search.documents'],
   ['call_k3J9x0Qz', [{ role: 'user', content: 'Hello' }], true],
   ['D681PevKs', [{ role: 'user', content: 'Hello' }], true],
   ['call_0f3b2c1d-6a', [], true],
-])('[T-04] [P-13] finds the round of the call %s where the user has said %j: %s', async (id, messages, isFound) => {
-  const store = await kept({
-    messages: [{ role: 'system', content: 'It is ten.' }, question('Hi, you')],
-    clients: [{ ...THEIRS, id }],
-  });
-  const written = { ...WRITTEN, tool_calls: [{ ...WIRED, id }] };
-  const rounds = { store, scope: 's', maxBytes: 1e6, maxRounds: 10 };
-  const together = await restoreResults(rounds, [...messages, written]);
-  const behind = await restoreResults(rounds, [written], messages);
-  expect([together.length - messages.length, behind.length]).toEqual(isFound ? [2, 2] : [1, 1]);
-});
+])(
+  '[T-04] [P-13] finds the round of the call %s where the user has said %j: %s',
+  async (id, messages, isFound, name = 'theirs') => {
+    const store = await kept({
+      messages: [{ role: 'system', content: 'It is ten.' }, question('Hi, you')],
+      clients: [{ ...THEIRS, id, name }],
+    });
+    const written = { ...WRITTEN, tool_calls: [{ ...WIRED, id, function: { ...WIRED.function, name } }] };
+    const rounds = { store, scope: 's', maxBytes: 1e6, maxRounds: 10 };
+    const together = await restoreResults(rounds, [...messages, written]);
+    const behind = await restoreResults(rounds, [written], messages);
+    expect([together.length - messages.length, behind.length]).toEqual(isFound ? [2, 2] : [1, 1]);
+  },
+);
 
 it('[T-04] is an error where the store fails, in either direction', async () => {
   const broken = { ...memoryStore(), get: fail, put: fail };

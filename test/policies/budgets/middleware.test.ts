@@ -155,16 +155,27 @@ describe('[C-28] a proxy', () => {
 
   it.each([
     ['behind pictures', CHAT, { choices: PICTURES, usage: COUNTS, system_fingerprint: 'fp_1' }, [1, 9, 12]],
-    ['in front of pictures', CHAT, { usage: COUNTS, choices: PICTURES }, [1, 9, 12]],
+    [
+      'behind an object of that name in what the server repeats of the request',
+      { model: 'm', input: 'Hi' },
+      {
+        object: 'response',
+        output: [{ type: 'image_generation_call', result: LONG }],
+        tools: [{ type: 'function', parameters: { properties: { usage: { input_tokens: 0, output_tokens: 0 } } } }],
+        usage: { input_tokens: 9, output_tokens: 12, total_tokens: 21 },
+      },
+      [1, 9, 12],
+    ],
     ['nowhere beside the text', CHAT, { choices: PICTURES }, [1, expect.any(Number), 12]],
     ['behind vectors', { input: 'Hi' }, { data: VECTORS, usage: { prompt_tokens: 7, total_tokens: 7 } }, [1, 7, 0]],
   ])('whose JSON is too long to be kept is charged, with its usage %s', async (_, body, answer, expected) => {
-    const pieces = JSON.stringify(answer).match(/.{1,1000000}/g) ?? [];
-    await behind(proxy(JSON_TYPE, pieces), async ({ post }, budget) => {
-      const path = 'input' in body ? '/embeddings' : '/chat/completions';
-      const text = await (await post(body, { path })).text();
-      expect([text === pieces.join(''), await counted(budget)]).toEqual([true, expected]);
-    });
+    const whole = JSON.stringify(answer);
+    for (const pieces of [[whole], whole.match(/.{1,1000000}/g) ?? []])
+      await behind(proxy(JSON_TYPE, pieces), async ({ post }, budget) => {
+        const path = 'messages' in body ? '/chat/completions' : 'model' in body ? '/responses' : '/embeddings';
+        const text = await (await post(body, { path })).text();
+        expect([text === whole, await counted(budget)]).toEqual([true, expected]);
+      });
   });
 
   it('that answers with speech is charged with what the model has read', async () => {

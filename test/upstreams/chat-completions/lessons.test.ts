@@ -224,12 +224,6 @@ const orders: readonly Row[] = [
     {},
     { lastMessage: 'user' },
   ],
-  [
-    'llama.cpp, the end',
-    'Assistant response prefill is incompatible with enable_thinking.',
-    {},
-    { lastMessage: 'user' },
-  ],
 ];
 
 /** The model wants thoughts back that the conversation lacks. */
@@ -266,6 +260,12 @@ const lost: readonly Row[] = [
 
 /** What depends on the request, and so is not remembered for others. */
 const once: readonly Row[] = [
+  [
+    'llama.cpp, the end',
+    'Assistant response prefill is incompatible with enable_thinking.',
+    {},
+    { lastMessage: 'user' },
+  ],
   [
     'Claude, of calls that another model made',
     'messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block.',
@@ -328,19 +328,16 @@ const final: readonly (readonly [string, unknown, JsonObject])[] = [
 ];
 
 describe('a refusal', () => {
-  it.each(lost)(
+  it.each([...orders, ...lost])(
     '[V-22] teaches what its server wants to be given, if it takes that: %s',
     (_server, refusal, body, settings) => {
       expect(lesson(refusal, body)).toMatchObject({ settings, isLasting: 'accepted' });
     },
   );
 
-  it.each([...fields, ...forms, ...orders])(
-    '[V-22] teaches what its server takes: %s',
-    (_server, refusal, body, settings) => {
-      expect(lesson(refusal, body)).toMatchObject({ settings, isLasting: true });
-    },
-  );
+  it.each([...fields, ...forms])('[V-22] teaches what its server takes: %s', (_server, refusal, body, settings) => {
+    expect(lesson(refusal, body)).toMatchObject({ settings, isLasting: true });
+  });
 
   it.each(once)('[V-22] of some requests is met for one of them: %s', (_server, refusal, body, settings) => {
     expect(lesson(refusal, body)).toMatchObject({ settings, isLasting: false });

@@ -308,7 +308,7 @@ export class BatchRunner implements BackgroundWorker {
   }
 }
 
-/** Whether nothing has happened for as long as nothing need to: its process may have been killed before the engine had its job. */
+/** Whether the batch has been idle for longer than it should be: its process may have been killed before the engine had its job. */
 function mayBeLost({ createdAt, state: { status, times, expiresAt } }: Batch): boolean {
   const since = status === 'in_progress' ? expiresAt : Math.max(createdAt, ...Object.values(times));
   return Date.now() > since + LEASE_MS;

@@ -16,11 +16,13 @@ interface OwnLog {
   readonly onError: (error: unknown) => void;
   /** Called once the log belongs to another process. */
   readonly onLost: () => void;
-  /** Aborted when the part stops here: what cannot be kept by then is given up. */
+  /** Aborted when the part stops here: what cannot be kept soon after is given up. */
   readonly signal: AbortSignal;
 }
 
 const RETRY_MS = 1000;
+/** Attempts of an append once the part stops. */
+const LAST_TRIES = 3;
 
 /** The log of one part. */
 export class PartLog {
@@ -62,7 +64,7 @@ export class PartLog {
   private async write(events: readonly string[], endsUntil: number | undefined): Promise<boolean> {
     const { log, key, epoch, state, onError, onLost, signal } = this.own;
     const append = { epoch, from: this.next, events, state: state(), endsUntil };
-    for (;;) {
+    for (let left = LAST_TRIES; ; ) {
       try {
         const isKept = await log.append(key, append);
         if (isKept) this.next += events.length;
@@ -71,9 +73,10 @@ export class PartLog {
         break;
       } catch (error) {
         onError(error);
-        // A server that shuts down must not wait for a store that is down.
-        if (signal.aborted) throw error;
-        await pause(RETRY_MS, undefined, { signal, ref: false }).catch(() => {});
+        // A server that shuts down must not wait for a store that is down, and what is answered and paid for is not given up at once.
+        if (signal.aborted) left -= 1;
+        if (left === 0) throw error;
+        await pause(RETRY_MS, undefined, { ref: false });
       }
     }
     if (this.isLost) onLost();

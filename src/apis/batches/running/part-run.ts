@@ -82,7 +82,7 @@ export class PartRun {
 
   /** Resolves with `ended` once nothing more is answered in the part, with `released` if another process is to continue it. */
   async run(): Promise<'ended' | 'released'> {
-    const { batch, index, part, records, stop, onError } = this.setup;
+    const { batch, index, records, stop, onError } = this.setup;
     const key = partLogKey(batch, index);
     const { log } = records;
     const [head] = await fromStore(() => log.heads([key]));
@@ -91,12 +91,8 @@ export class PartRun {
     const claimed = await fromStore(() => log.claim(key, epoch));
     if (!claimed) return 'released';
     this.progress = PartProgress.parse(claimed.state);
-    if (claimed.ended) {
-      // Whoever has ended the log could not note in the batch why lines were left.
-      const { completed, failed } = this.progress.counts;
-      const isWhole = completed + failed >= part.lines;
-      return this.end(this.progress.counts, isWhole || stop.why ? undefined : LOST);
-    }
+    // Whoever has ended the log could not note in the batch why lines were left.
+    if (claimed.ended) return this.endEarly(LOST);
     this.progress.starts += 1;
     const state = () => this.progress.toString();
     const onLost = () => stop.abort('released');
@@ -108,7 +104,15 @@ export class PartRun {
     if (lines) await this.answerAll(lines, partLog);
     if (stop.why === 'released') return 'released';
     if (!(await partLog.end(batch.state.expiresAt + GRACE_MS))) return 'released';
-    return this.end(this.progress.counts, lines ? undefined : isSealed ? SEALED : GONE);
+    return lines ? this.end(this.progress.counts) : this.endEarly(isSealed ? SEALED : GONE);
+  }
+
+  /** Ends the part without answering what is left of it: a fault, unless nothing is, or the batch was to stop. */
+  private endEarly(fault: BatchFault) {
+    const { part, stop } = this.setup;
+    const { counts } = this.progress;
+    const isWhole = counts.completed + counts.failed >= part.lines;
+    return this.end(counts, isWhole || stop.why ? undefined : fault);
   }
 
   /** Whether no line can be sent any more. Throws where another process may have the secret with which one could. */

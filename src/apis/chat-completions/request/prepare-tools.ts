@@ -14,7 +14,7 @@ import {
   toolDefinitions,
   toolList,
 } from '../../../engine/tools/toolset.ts';
-import { type CallRules, misspellingTest } from '../../../engine/turn/machine/call-permission.ts';
+import { type CallRules, unknownNameTest } from '../../../engine/turn/machine/call-permission.ts';
 import { NO_TOOLS, type Toolset } from '../../../ports/toolset.ts';
 import type { ToolChoice, ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainText, recordsIn } from '../../../protocol/record.ts';
@@ -104,10 +104,10 @@ export function chatCallRules(body: JsonObject, toolset: Toolset): CallRules {
 }
 
 /** Whether a name is none of a tool; undefined where the server runs none, or where one without a name may be any of the model server's own. */
-export function misspeltTools({ tools, functions }: JsonObject, toolset: Toolset): CallRules['isMisspelt'] {
+export function unknownNames({ tools, functions }: JsonObject, toolset: Toolset): CallRules['isUnknownName'] {
   if (toolset.size === 0) return undefined;
   const names = [...recordsIn(tools), ...recordsIn(functions)].map(toolName);
-  return names.includes('') ? undefined : misspellingTest([...toolset.keys(), ...names]);
+  return names.includes('') ? undefined : unknownNameTest([...toolset.keys(), ...names]);
 }
 
 /** The entries of `allowed_tools`, also where a client writes them as the Responses API does. */

@@ -2,7 +2,7 @@
 
 import { toolOwners } from '../../../engine/tools/toolset.ts';
 import type { Workspaces } from '../../../engine/tools/workspace.ts';
-import { misspellingTest } from '../../../engine/turn/machine/call-permission.ts';
+import { unknownNameTest } from '../../../engine/turn/machine/call-permission.ts';
 import { citableFiles } from '../../../engine/turn/machine/cited-files.ts';
 import { linkableFiles } from '../../../engine/turn/machine/cited-pages.ts';
 import type { TurnPlan } from '../../../engine/turn/machine/state.ts';
@@ -27,7 +27,7 @@ export function turnPlan(
     ...(allowed ? { allowedTools: allowed } : {}),
     ...(denied ? { deniedTools: denied } : {}),
     // Where the server runs no tools, and where the model's own server knows more of them, the client has what the model made up.
-    ...(toolset.size > 0 && !native ? { isMisspelt: misspellingTest([...toolset.keys(), ...forms.keys()]) } : {}),
+    ...(toolset.size > 0 && !native ? { isUnknownName: unknownNameTest([...toolset.keys(), ...forms.keys()]) } : {}),
     ...(typeof toolChoice === 'object' ? { forcedTool: toolChoice.name } : {}),
     ...(body.parallel_tool_calls === false ? { singleCall: true } : {}),
     ...(toolChoice === 'required' ? { needsCall: true } : {}),

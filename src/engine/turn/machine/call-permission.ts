@@ -11,8 +11,8 @@ export interface CallRules {
   readonly allowedTools?: ReadonlySet<string> | undefined;
   /** The tools that may not be called, whatever else may; undefined for none. */
   readonly deniedTools?: ReadonlySet<string> | undefined;
-  /** Whether a tool of this name can be nobody's, so that nobody could answer the call. Default: none. */
-  readonly isMisspelt?: ((name: string) => boolean) | undefined;
+  /** Whether no tool can have this name, so that nobody could answer the call. Default: any may. */
+  readonly isUnknownName?: ((name: string) => boolean) | undefined;
   /** The tool that the model must call first; until it has, it may call no other. */
   readonly forcedTool?: string | undefined;
   /** Whether an answer of the model may hold one call only. */
@@ -31,12 +31,12 @@ interface AnswerSoFar {
 
 /** Why the model may not call this tool now; undefined if it may. */
 export function callRefusal(
-  { allowedTools, deniedTools, isMisspelt, forcedTool, singleCall }: CallRules,
+  { allowedTools, deniedTools, isUnknownName, forcedTool, singleCall }: CallRules,
   name: string,
   { isForced, hasCall }: AnswerSoFar,
 ): CallRefusal | undefined {
   if (allowedTools?.has(name) === false || deniedTools?.has(name)) return 'not_allowed';
-  if (isMisspelt?.(name)) return 'unknown';
+  if (isUnknownName?.(name)) return 'unknown';
   if (isForced && forcedTool !== undefined && name !== forcedTool) return 'not_forced';
   return singleCall && hasCall ? 'not_alone' : undefined;
 }
@@ -45,7 +45,7 @@ export function callRefusal(
  * Whether a name that none of these tools has is one of theirs in another case, or none that a tool can have, such as `functions.search`. Any other
  * may be the client's, which may have more tools than it sent.
  */
-export function misspellingTest(names: Iterable<string>): (name: string) => boolean {
+export function unknownNameTest(names: Iterable<string>): (name: string) => boolean {
   const known = new Set(names);
   const folded = new Set([...known].map((name) => name.toLowerCase()));
   return (name) => !known.has(name) && (folded.has(name.toLowerCase()) || name !== toModelSafeName(name));
@@ -64,7 +64,7 @@ export interface RefusedCall extends RoundCall {
 
 const NOTED: Readonly<Record<CallRefusal, string>> = {
   not_allowed: 'which the request does not allow',
-  unknown: 'which nobody has offered to it',
+  unknown: 'which does not exist',
   not_forced: 'where tool_choice forces another tool',
   not_alone: 'beside another call, which parallel_tool_calls does not allow',
 };

@@ -23,7 +23,7 @@ describe('a call of a tool by a name that none can have', () => {
     ]);
     expect(notes[0]).toEqual({
       code: 'call_dropped',
-      message: "The model called 'READ', which nobody has offered to it.",
+      message: "The model called 'READ', which does not exist.",
     });
   });
 
